@@ -86,7 +86,7 @@ static __always_inline int code_send(__u64 code, __u32 flags, __u32 arg, __u32 t
 	__s32 line = 0;
 
 	user_read(&line, sizeof(line), code + layout.code_firstlineno);
-	r = ring_reserve(sizeof(*r));
+	r = ring_reserve_cold(sizeof(*r));
 	if (!r)
 		return -1;
 	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_CODE, 0, arg);

@@ -31,3 +31,8 @@ __noinline int latency_take(__u64 ts)
 	__sync_fetch_and_add(&latency_n, 1);
 	return 0;
 }
+
+__noinline __u64 ring_claim_cold(__u64 bytes)
+{
+	return ring_claim(bytes);
+}

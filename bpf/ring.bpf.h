@@ -35,14 +35,12 @@ static __always_inline __u64 ring_claim(__u64 bytes)
 	return RING_FULL;
 }
 
-/*
- * Claim space for a record of constant size. Returns the record, to be filled completely and
- * submitted; NULL: the ring is full.
- */
-static __always_inline void *ring_reserve(__u32 size)
+/* The same, for code that runs seldom: a global function, so the verifier follows its loop once. */
+__u64 ring_claim_cold(__u64 bytes);
+
+/* The record at a claimed position. */
+static __always_inline void *ring_record(__u64 at, __u64 bytes)
 {
-	const __u64 bytes = PYP_RING_BYTES(size);
-	const __u64 at = ring_claim(bytes);
 	volatile __u64 *header;
 	__u32 chunk;
 	void *data;
@@ -56,6 +54,25 @@ static __always_inline void *ring_reserve(__u32 size)
 	header = data + (at & ring_mask);
 	*header = PYP_RING_HEADER(at, bytes | PYP_RING_BUSY, ring_key);
 	return (void *)(header + 1);
+}
+
+/*
+ * Claim space for a record of constant size. Returns the record, to be filled completely and
+ * submitted; NULL: the ring is full.
+ */
+static __always_inline void *ring_reserve(__u32 size)
+{
+	const __u64 bytes = PYP_RING_BYTES(size);
+
+	return ring_record(ring_claim(bytes), bytes);
+}
+
+/* The same by ring_claim_cold(). */
+static __always_inline void *ring_reserve_cold(__u32 size)
+{
+	const __u64 bytes = PYP_RING_BYTES(size);
+
+	return ring_record(ring_claim_cold(bytes), bytes);
 }
 
 /* Let the daemon read the record. x86-64 does not reorder stores; the barrier binds the compiler. */

@@ -279,7 +279,7 @@ static long sample_names(__u64 index, struct sample *s)
 /* Send one SAMPLE record. Returns 1 after the last. For `n` see chain_record. */
 static long sample_record(__u64 index, struct sample *s)
 {
-	struct pyp_rec_sample *r = ring_reserve(sizeof(*r));
+	struct pyp_rec_sample *r = ring_reserve_cold(sizeof(*r));
 	int end = WALK_FRAME;
 	__u32 arg = index ? 0 : s->native_flag;
 	volatile __u32 *n;
@@ -290,21 +290,19 @@ static long sample_record(__u64 index, struct sample *s)
 	}
 	n = &r->count;
 	*n = 0;
+	/* Before the loop, so that the verifier does not follow the rest of it from each end. */
+	__builtin_memset(r->codes, 0, sizeof(r->codes));
 	for (int i = 0; i < PYP_SAMPLE_CODES; i++) {
-		__u64 code = 0;
-
 		if (native_calls.on && !i && arg) {
 			r->codes[0] = s->native;
 			*n = 1;
 			continue;
 		}
-		if (end == WALK_FRAME)
-			end = sampling.top && i ? WALK_END : sample_next(&s->walk);
-		if (end == WALK_FRAME) {
-			code = s->walk.code;
-			++*n;
-		}
-		r->codes[i] = code;
+		end = sampling.top && i ? WALK_END : sample_next(&s->walk);
+		if (end != WALK_FRAME)
+			break;
+		r->codes[i] = s->walk.code;
+		++*n;
 	}
 	arg |= s->flags | walk_flags(end, index == SAMPLE_RECORDS - 1);
 	if (arg & PYP_SAMPLE_TRUNCATED && !sampling.top)

@@ -40,17 +40,15 @@ static long chain_record(__u64 index, struct chain *c)
 	}
 	n = &r->count;
 	*n = 0;
+	/* Before the loop, so that the verifier does not follow the rest of it from each end. */
+	__builtin_memset(r->frames, 0, sizeof(r->frames));
 	for (int i = 0; i < PYP_CHAIN_FRAMES; i++) {
-		struct pyp_chain_frame f = {};
-
-		if (end == WALK_FRAME)
-			end = walk_next(&c->walk);
-		if (end == WALK_FRAME) {
-			f.frame = c->walk.frame;
-			f.code = c->walk.code;
-			++*n;
-		}
-		r->frames[i] = f;
+		end = walk_next(&c->walk);
+		if (end != WALK_FRAME)
+			break;
+		r->frames[i].frame = c->walk.frame;
+		r->frames[i].code = c->walk.code;
+		++*n;
 	}
 	if (end == WALK_FULL)
 		c->failed = 1;

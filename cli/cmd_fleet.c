@@ -10,20 +10,24 @@
 #include "compare.h"
 #include "fleet_client.h"
 #include "fleet_fetch.h"
+#include "fleet_hours.h"
 #include "fleet_time.h"
 #include "fleet_write.h"
 #include "report.h"
 
 #define ADDRESS	     "clickhouse+"
 #define FROM_DEFAULT "-1h"
+#define FROM_ROLLUP  "-168h"
+#define WAIT_DEFAULT UINT64_C(600000000000)
+#define NS_PER_S     UINT64_C(1000000000)
 
 struct fleet_opts {
 	struct query query; /* first: QUERY_FIELD() are offsets in it */
 	const char *from, *until, *before_from, *before_until;
 	struct opt_words where, before_where;
 	const char *password_file;
-	uint64_t timeout_ns;
-	bool force;
+	uint64_t timeout_ns, wait_ns;
+	bool force, no_hours;
 };
 
 #define FIELD(f) .offset = offsetof(struct fleet_opts, f)
@@ -43,6 +47,9 @@ static const struct opt opts[] = {
 	 "diff: its conditions, in place of --where with the\nsame label"},
 	{"force", 0, OPT_FLAG, FIELD(force), NULL,
 	 "diff: compare profiles that were measured with\ndifferent options"},
+	{"no-hours", 0, OPT_FLAG, FIELD(no_hours), NULL, "add up profiles only, not sums of hours"},
+	{"wait", 0, OPT_DURATION, FIELD(wait_ns), "DURATION",
+	 "rollup: an hour is complete this long after its\nend; default: 10m"},
 	{"password-file", 0, OPT_STRING, FIELD(password_file), "FILE",
 	 "its first line is the database user's password"},
 	{"timeout", 0, OPT_DURATION, FIELD(timeout_ns), "DURATION",
@@ -93,7 +100,8 @@ static int ask_for(const struct fleet *f, struct question *q, struct diag *diag)
 {
 	int r;
 
-	*q = (struct question){.database = fleet_database(f->client)};
+	*q = (struct question){.database = fleet_database(f->client),
+			       .profiles_only = f->o->no_hours};
 	r = set_span(f, f->o->from, f->o->until, q, diag);
 	return r < 0 ? r : set_conditions(q, &f->o->where, diag);
 }
@@ -187,6 +195,28 @@ static int run_init(struct fleet *f, const char *unused, struct diag *diag)
 	return fleet_create(f->client, diag);
 }
 
+static int run_rollup(struct fleet *f, const char *unused, struct diag *diag)
+{
+	const struct fleet_opts *o = f->o;
+	struct fleet_rollup_opts ro = {
+		.now_s = f->now_s,
+		.wait_s = (o->wait_ns ? o->wait_ns : WAIT_DEFAULT) / NS_PER_S,
+	};
+	struct question q;
+	uint64_t n = 0;
+	int err = set_span(f, o->from ? o->from : FROM_ROLLUP, o->until, &q, diag);
+
+	(void)unused;
+	if (err < 0)
+		return err;
+	ro.from_s = q.from_s;
+	ro.until_s = q.until_s;
+	err = fleet_rollup(f->client, &ro, &n, diag);
+	if (!err)
+		fprintf(f->call->out, "%" PRIu64 " hours filled\n", n);
+	return err;
+}
+
 static int run_insert(struct fleet *f, const char *unused, struct diag *diag)
 {
 	uint64_t n = 0;
@@ -215,6 +245,7 @@ static const struct action {
 	{"hosts", run_values, "host"},
 	{"init", run_init, NULL},
 	{"insert", run_insert, NULL},
+	{"rollup", run_rollup, NULL},
 	{NULL},
 };
 
@@ -224,7 +255,7 @@ static const struct action *find_action(const char *name, struct diag *diag)
 		if (strcmp(a->name, name) == 0)
 			return a;
 	diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
-		 "one of top, tree, html, diff, services, hosts, init, insert",
+		 "one of top, tree, html, diff, services, hosts, init, insert, rollup",
 		 "'%.60s' is no action of fleet", name);
 	return NULL;
 }
@@ -256,7 +287,7 @@ static int run(const struct cmd_call *call, struct diag *diag)
 	if (err < 0)
 		return err;
 	if (f.o->timeout_ns)
-		fleet_set_timeout(client, (long)(f.o->timeout_ns / 1000000000 + 1));
+		fleet_set_timeout(client, (long)(f.o->timeout_ns / NS_PER_S + 1));
 	f.client = client;
 	return action->run(&f, action->what, diag);
 }

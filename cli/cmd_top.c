@@ -36,7 +36,7 @@ static const char *const sort_words[] = {"self",   "cum",     "rate",	    "wait"
 
 static const struct opt opts[] = {
 	{"interval", 'i', OPT_DURATION, FIELD(interval_ns), "SECONDS",
-	 "refresh interval (default: 1)"},
+	 "refresh interval (default: 1, or the one of\ncontinuous mode)"},
 	{"count", 'n', OPT_U64, FIELD(count), "N", "as text: exit after N intervals", .min = 1,
 	 .max = INT32_MAX},
 	{"pid", 'p', OPT_PID, FIELD(pid), "PID", "only this process"},
@@ -67,9 +67,12 @@ static void print_once(const struct top *t, uint64_t limit, FILE *out)
 	bool colour = query_colour(out);
 	double full = top_bar_full(t->model);
 	const struct top_row *rows;
+	char interval[24];
 	size_t n;
 
 	top_print_status(t->status, TEXT_COLUMNS, out);
+	if (*top_interval_text(t, interval))
+		fprintf(out, "\n%s", interval);
 	fputs(colour ? "\n\033[1m" : "\n", out);
 	if (t->waits)
 		top_print_waits_heading(t->model, TEXT_COLUMNS, out);
@@ -95,14 +98,16 @@ static void sleep_ns(uint64_t ns)
 		;
 }
 
-/* Print the differences between successive responses. */
+/* Print the differences between successive responses, or the intervals of continuous mode. */
 static int print_deltas(struct top *t, const struct top_opts *o, FILE *out, struct diag *diag)
 {
 	int r = top_fetch(t, diag);
 
 	for (uint64_t i = 0; r == 0 && (!o->count || i < o->count); i++) {
-		sleep_ns(t->interval_ns);
-		r = top_fetch(t, diag);
+		if (i || !top_model_interval(t->model, NULL)) {
+			sleep_ns(top_pause_ns(t));
+			r = top_fetch(t, diag);
+		}
 		if (r < 0)
 			break;
 		print_once(t, o->limit ? o->limit : ROWS_DEFAULT, out);
@@ -159,7 +164,9 @@ static int set_up(struct top *t, const struct cmd_call *call, struct diag *diag)
 		return r;
 	client_set_timeout(t->client, WATCH_TIMEOUT);
 	t->pid = o->pid;
-	t->interval_ns = o->interval_ns ? o->interval_ns : NS_PER_S;
+	t->interval_ns = o->interval_ns;
+	t->socket = call->socket;
+	t->choose_view = !o->pid && !o->threads && !o->processes;
 	t->output = o->output;
 	t->colour = query_colour(call->out);
 	t->model = top_model_new();

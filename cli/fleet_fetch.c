@@ -7,70 +7,44 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "fleet_hours.h"
+#include "fleet_sql.h"
 #include "render.h"
 
 #define ATTEMPTS 5
 #define NS	 1e9
 
-/* A question as text; finish() closes it. */
-struct text {
-	char *data;
-	size_t n;
-	FILE *out;
-};
-
-static void text_deinit(struct text *t)
-{
-	fclosep(&t->out);
-	free(t->data);
-}
-
-static int text_open(struct text *t, struct diag *diag)
-{
-	t->out = open_memstream(&t->data, &t->n);
-	return t->out ? 0 : diag_errno(diag, errno, "cannot ask the database");
-}
-
-static int ask(struct fleet_client *c, struct text *t, struct fleet_answer *ret, struct diag *diag)
-{
-	int r = ferror(t->out) ? -ENOMEM : 0;
-
-	if (fclose(TAKE_PTR(t->out)) != 0 || r < 0)
-		return diag_errno(diag, ENOMEM, "cannot ask the database");
-	return fleet_run(c, t->data, t->n, ret, diag);
-}
-
 typedef void (*write_fn)(const struct question *q, FILE *out);
+typedef int (*read_summary_fn)(const void *data, size_t n, struct answer_summary *ret,
+			       struct diag *diag);
 typedef int (*read_fn)(struct answer *a, const void *data, size_t n, struct diag *diag);
 
-static int fetch_summary(struct fleet_client *c, const struct question *q,
-			 struct answer_summary *ret, struct diag *diag)
+/* One question, whose answer adds to *ret. */
+static int fetch_into(struct fleet_client *c, const struct question *q, write_fn write,
+		      read_summary_fn read, struct answer_summary *ret, struct diag *diag)
 {
-	_cleanup_(text_deinit) struct text t = {0};
+	_cleanup_(fleet_sql_deinit) struct fleet_sql sql = {0};
 	_cleanup_(fleet_answer_deinit) struct fleet_answer answer = {0};
-	int r = text_open(&t, diag);
+	int r = fleet_sql_open(&sql, diag);
 
 	if (r < 0)
 		return r;
-	question_write_summary(q, t.out);
-	r = ask(c, &t, &answer, diag);
-	return r < 0 ? r : answer_summary(answer.data, answer.n, ret, diag);
+	write(q, sql.out);
+	r = fleet_sql_run(&sql, c, &answer, diag);
+	return r < 0 ? r : read(answer.data, answer.n, ret, diag);
 }
 
 static int fetch_part(struct fleet_client *c, const struct question *q, write_fn write,
 		      read_fn read, struct answer *a, struct diag *diag)
 {
-	_cleanup_(text_deinit) struct text t = {0};
+	_cleanup_(fleet_sql_deinit) struct fleet_sql sql = {0};
 	_cleanup_(fleet_answer_deinit) struct fleet_answer answer = {0};
-	int r = text_open(&t, diag);
+	int r = fleet_sql_open(&sql, diag);
 
 	if (r < 0)
 		return r;
-	if (write)
-		write(q, t.out);
-	else
-		question_write_samples(q, answer_columns(a), t.out);
-	r = ask(c, &t, &answer, diag);
+	write(q, sql.out);
+	r = fleet_sql_run(&sql, c, &answer, diag);
 	return r < 0 ? r : read(a, answer.data, answer.n, diag);
 }
 
@@ -78,13 +52,14 @@ static int fetch_all(struct fleet_client *c, const struct question *q, struct an
 		     struct diag *diag)
 {
 	static const struct {
-		write_fn write; /* NULL: samples, of the columns that were measured */
+		write_fn write;
 		read_fn read;
 	} parts[] = {
 		{question_write_functions, answer_functions},
 		{question_write_figures, answer_figures},
 		{question_write_stacks, answer_stacks},
-		{NULL, answer_samples},
+		{question_write_samples, answer_samples},
+		{question_write_details, answer_details},
 	};
 	int r = 0;
 
@@ -93,34 +68,65 @@ static int fetch_all(struct fleet_client *c, const struct question *q, struct an
 	return r;
 }
 
-/* *ret_again: profiles arrived meanwhile, so the parts may not belong together. */
-static int fetch_once(struct fleet_client *c, const struct question *q, struct snapshot **ret,
-		      bool *ret_again, struct diag *diag)
+static int build(struct fleet_client *c, const struct question *q, struct answer *a,
+		 const struct answer_summary *before, bool *ret_again, struct diag *diag)
 {
-	_cleanup_(answer_freep) struct answer *a = NULL;
-	struct answer_summary summary = {0}, after = {0};
-	uint64_t unknown;
-	int r = fetch_summary(c, q, &summary, diag);
+	struct answer_summary after = {0};
+	struct fleet_hours hours = {.n = 0};
+	int r = fetch_all(c, q, a, diag);
 
 	if (r == 0)
-		r = answer_check(&summary, diag);
-	if (r == 0)
-		r = answer_new(&summary, &a, diag);
-	if (r == 0)
-		r = fetch_all(c, q, a, diag);
-	if (r == 0)
-		r = fetch_summary(c, q, &after, diag);
-	if (r < 0)
-		return r;
-	*ret_again = after.intervals != summary.intervals;
-	if (*ret_again)
-		return 0;
-	r = answer_finish(a, ret, &unknown, diag);
+		r = fetch_into(c, q, question_write_summary, answer_summary, &after, diag);
+	*ret_again = after.intervals != before->intervals;
+	if (r == 0 && q->nhours) {
+		r = fleet_hours_find(c, q, &hours, diag);
+		*ret_again = *ret_again || hours.used != q->hours_used;
+		fleet_hours_deinit(&hours);
+	}
+	return r;
+}
+
+static int finish(struct answer *a, struct snapshot **ret, struct diag *diag)
+{
+	uint64_t unknown = 0;
+	int r = answer_finish(a, ret, &unknown, diag);
+
 	if (r == 0 && unknown)
 		fprintf(stderr,
 			"pyprofctl: the names of %" PRIu64 " stacks are missing; their figures are "
 			"in (unknown)\n",
 			unknown);
+	return r;
+}
+
+/* *ret_again: profiles arrived meanwhile, so the parts may not belong together. */
+static int fetch_once(struct fleet_client *c, const struct question *q, struct snapshot **ret,
+		      bool *ret_again, struct diag *diag)
+{
+	_cleanup_(answer_freep) struct answer *a = NULL;
+	struct answer_summary summary = {0};
+	int r = fetch_into(c, q, question_write_summary, answer_summary, &summary, diag);
+
+	if (r == 0)
+		r = fetch_into(c, q, question_write_labels, answer_labels, &summary, diag);
+	if (r == 0)
+		r = answer_check(&summary, diag);
+	if (r == 0)
+		r = answer_new(&summary, &a, diag);
+	if (r == 0)
+		r = build(c, q, a, &summary, ret_again, diag);
+	return r < 0 || *ret_again ? r : finish(a, ret, diag);
+}
+
+/* Adds the hours that can be used. */
+static int set_hours(struct fleet_client *c, struct question *q, struct fleet_hours *hours,
+		     struct diag *diag)
+{
+	int r = q->profiles_only ? 0 : fleet_hours_find(c, q, hours, diag);
+
+	q->hours = hours->ranges;
+	q->nhours = hours->n;
+	q->hours_used = hours->used;
 	return r;
 }
 
@@ -130,8 +136,14 @@ int fleet_fetch(struct fleet_client *c, const struct question *q, struct snapsho
 	bool again = true;
 	int r = 0;
 
-	for (int i = 0; i < ATTEMPTS && again && r == 0; i++)
-		r = fetch_once(c, q, ret, &again, diag);
+	for (int i = 0; i < ATTEMPTS && again && r == 0; i++) {
+		_cleanup_(fleet_hours_deinit) struct fleet_hours hours = {.n = 0};
+		struct question with = *q;
+
+		r = set_hours(c, &with, &hours, diag);
+		if (r == 0)
+			r = fetch_once(c, &with, ret, &again, diag);
+	}
 	if (r < 0 || !again)
 		return r;
 	return diag_set(diag, -EAGAIN, PYP_EXIT_FAILURE, "end the span earlier with --to",
@@ -179,16 +191,20 @@ static int print_json(const struct answer_value *list, size_t n, const char *lab
 int fleet_print_values(struct fleet_client *c, const struct question *q, const char *label,
 		       bool json, FILE *out, struct diag *diag)
 {
-	_cleanup_(text_deinit) struct text t = {0};
+	_cleanup_(fleet_sql_deinit) struct fleet_sql sql = {0};
 	_cleanup_(fleet_answer_deinit) struct fleet_answer answer = {0};
+	_cleanup_(fleet_hours_deinit) struct fleet_hours hours = {.n = 0};
 	_cleanup_free_ struct answer_value *list = NULL;
+	struct question with = *q;
 	size_t n = 0;
-	int r = text_open(&t, diag);
+	int r = fleet_sql_open(&sql, diag);
 
+	if (r == 0 && question_label_in_hours(label))
+		r = set_hours(c, &with, &hours, diag);
 	if (r < 0)
 		return r;
-	question_write_values(q, label, t.out);
-	r = ask(c, &t, &answer, diag);
+	question_write_values(&with, label, sql.out);
+	r = fleet_sql_run(&sql, c, &answer, diag);
 	if (r == 0)
 		r = answer_values(answer.data, answer.n, &list, &n, diag);
 	if (r < 0)

@@ -7,7 +7,10 @@
 
 #include "fleet_client.h"
 
-/* Create the database and the tables that do not exist yet. */
+/*
+ * Create the database and the tables that do not exist yet. Fails if there are tables of another
+ * version.
+ */
 int fleet_create(struct fleet_client *c, struct diag *diag);
 
 /*

@@ -9,7 +9,6 @@
 
 #include "client.h"
 #include "history/disk.h"
-#include "history/gz.h"
 #include "history/keep.h"
 #include "history/sum.h"
 #include "history/where.h"
@@ -130,6 +129,11 @@ int history_list(const struct history_of *of, json_t **ret, struct diag *diag)
 	return of->dir ? list_from_dir(of, ret, diag) : list_from_daemon(of, ret, diag);
 }
 
+int history_each(const struct history_of *of, gz_unpack_fn fn, void *ctx, struct diag *diag)
+{
+	return of->dir ? each_from_dir(of, fn, ctx, diag) : each_from_daemon(of, fn, ctx, diag);
+}
+
 static int add_one(void *ctx, struct interval *iv, struct diag *diag)
 {
 	return sum_add(ctx, iv, diag);
@@ -143,8 +147,7 @@ int history_sum(const struct history_of *of, const char *text, struct snapshot *
 
 	if (!sum)
 		return no_memory(diag);
-	r = of->dir ? each_from_dir(of, add_one, sum, diag)
-		    : each_from_daemon(of, add_one, sum, diag);
+	r = history_each(of, add_one, sum, diag);
 	if (r < 0)
 		return r;
 	if (!sum_count(sum))

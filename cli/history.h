@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/diag.h"
+#include "history/gz.h"
 #include "history/when.h"
 #include "snapshot/snapshot.h"
 
@@ -20,6 +21,9 @@ struct history_of {
 
 /* A list as GET /v1/history gives it. New reference. */
 int history_list(const struct history_of *of, json_t **ret, struct diag *diag);
+
+/* Passes each one to fn, as gz_unpack() does. */
+int history_each(const struct history_of *of, gz_unpack_fn fn, void *ctx, struct diag *diag);
 
 /*
  * All of them added up; *ret belongs to the caller. text: the span as given, for messages. -ENOENT,

@@ -38,13 +38,15 @@ static const char *label_of(const json_t *o, const char *key)
 
 static struct row row_of(const json_t *o)
 {
+	const uint64_t merged = count_of(o, "merged");
+
 	return (struct row){.host = label_of(o, "host"),
 			    .service = label_of(o, "service"),
 			    .pid = label_of(o, "pid"),
 			    .python = label_of(o, "python"),
 			    .from = count_of(o, "start_unix_ns"),
 			    .to = count_of(o, "end_unix_ns"),
-			    .intervals = 1,
+			    .intervals = merged ? merged : 1,
 			    .samples = count_of(o, "samples"),
 			    .cpu_ns = count_of(o, "cpu_ns")};
 }
@@ -73,7 +75,7 @@ static void add(struct rows *rows, const struct row *r, bool each)
 	}
 	same->from = r->from < same->from ? r->from : same->from;
 	same->to = r->to > same->to ? r->to : same->to;
-	same->intervals++;
+	same->intervals += r->intervals;
 	same->samples += r->samples;
 	same->cpu_ns += r->cpu_ns;
 }

@@ -56,6 +56,8 @@ static void print_disk(const json_t *disk, FILE *out)
 	fprintf(out, ": %" PRIu64 " files, %.1f of %.1f MiB", count_of(disk, "files"),
 		mib_of(disk, "bytes"), mib_of(disk, "max_bytes"));
 	print_count(disk, "removed", "older ones removed", out);
+	print_count(disk, "merged", "merged", out);
+	print_count(disk, "not_merged", "spans could not be merged", out);
 	print_count(disk, "failed", "could not be written", out);
 	putc('\n', out);
 	if (*text_of(disk, "error")) {
@@ -78,6 +80,7 @@ void render_continuous(const json_t *c, FILE *out)
 		json_number_value(json_object_get(c, "cpu_percent")),
 		json_number_value(json_object_get(c, "cpu_budget_percent")));
 	print_count(c, "rate_lowered", "times lowered to keep to that", out);
+	print_count(c, "left_out_cuts", "cuts left out: these intervals are longer", out);
 	fprintf(out, "\n  in memory: %" PRIu64 " intervals, %.1f of %.1f MiB",
 		count_of(memory, "intervals"), mib_of(memory, "bytes"),
 		mib_of(memory, "max_bytes"));

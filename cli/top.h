@@ -10,13 +10,16 @@
 /* A model and its data source. All zero: nothing to free. */
 struct top {
 	struct client *client; /* owned */
+	const char *socket;
 	struct top_model *model;
 	json_t *status; /* the latest response, or NULL */
 	pid_t pid, tid; /* whose functions and threads are shown; 0: all */
 	bool selected;	/* by the user, in the live view; then `asked` is the pid before */
 	pid_t asked;
-	uint64_t interval_ns;
-	const char *output; /* file for recordings; NULL: a new one for each */
+	bool choose_view;     /* none was asked for: processes in continuous mode */
+	enum top_view home;   /* of all processes */
+	uint64_t interval_ns; /* 0: not given */
+	const char *output;   /* file for recordings; NULL: a new one for each */
 	struct top_recording recording;
 	bool waits;  /* reasons for waiting in place of times: top_set_waits() */
 	bool colour; /* the terminal has colours, and the user wants them */
@@ -26,6 +29,15 @@ void top_deinit(struct top *t);
 
 /* Fetch statistics once. */
 int top_fetch(struct top *t, struct diag *diag);
+
+/* The time until the next fetch. */
+uint64_t top_pause_ns(const struct top *t);
+
+/* The interval that is shown, as "14:00:10-14:00:20"; "": none, rates are of the last moment. */
+const char *top_interval_text(const struct top *t, char out[24]);
+
+/* Start a recording of what is shown. */
+int top_record(struct top *t, struct diag *diag);
 
 /* Clear the daemon's data. */
 int top_clear(struct top *t, struct diag *diag);

@@ -104,6 +104,7 @@ static void open_row(struct top_ui *ui)
 
 	if (r == 0)
 		r = top_fetch(ui->top, &diag);
+	ui->next_ns = clock_monotonic_ns() + top_pause_ns(ui->top);
 	if (r < 0)
 		show_error(ui, &diag);
 }
@@ -188,7 +189,7 @@ static void toggle_recording(struct top_ui *ui)
 
 	if (t->recording.path[0])
 		top_end_recording(ui);
-	else if (top_record_start(&t->recording, t->client, t->output, t->pid, t->tid, &diag) < 0)
+	else if (top_record(t, &diag) < 0)
 		show_error(ui, &diag);
 }
 

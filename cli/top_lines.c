@@ -8,11 +8,12 @@
 #include "format/screen.h"
 #include "render.h"
 
-#define NS	      1e9
-#define NAME_MIN      24 /* columns; figures that leave less are left out */
-#define SHARE_COLUMNS 7	 /* "  12.3 " before a bar */
-#define WHY_COLUMNS   10 /* " runnable " after it */
-#define BAR_MIN	      8
+#define NS		    1e9
+#define NAME_MIN	    24 /* columns; figures that leave less are left out */
+#define SHARE_COLUMNS	    7  /* "  12.3 " before a bar */
+#define WHY_COLUMNS	    10 /* " runnable " after it */
+#define BAR_MIN		    8
+#define SERVICE_MAX_COLUMNS 32
 
 /* ---- figures ---- */
 
@@ -21,24 +22,29 @@ enum figure { RATE, SELF, CUM, CALLS, TOTTIME, CUMTIME, FIGURES };
 static const size_t widths[FIGURES] = {7, 5, 5, 7, 8, 8};
 
 /* The figures that are shown, as a bit mask. Those that matter least are left out first. */
-static unsigned int figures_that_fit(size_t columns)
+static unsigned int figures_that_fit(bool uncounted, size_t columns)
 {
 	static const enum figure least[FIGURES] = {CUMTIME, TOTTIME, CALLS, RATE, CUM, SELF};
 	unsigned int shown = (1u << FIGURES) - 1;
 	size_t used = NAME_MIN;
 
+	if (uncounted)
+		shown &= ~(1u << RATE | 1u << CALLS);
 	for (int f = 0; f < FIGURES; f++)
-		used += widths[f] + 1;
+		used += shown & 1u << f ? widths[f] + 1 : 0;
 	for (int i = 0; i < FIGURES && used > columns; i++) {
+		if (!(shown & 1u << least[i]))
+			continue;
 		shown &= ~(1u << least[i]);
 		used -= widths[least[i]] + 1;
 	}
 	return shown;
 }
 
-static void print_line(const char text[FIGURES][16], const char *name, size_t columns, FILE *out)
+static void print_line(const char text[FIGURES][16], bool uncounted, const char *name,
+		       size_t columns, FILE *out)
 {
-	unsigned int shown = figures_that_fit(columns);
+	unsigned int shown = figures_that_fit(uncounted, columns);
 
 	for (int f = 0; f < FIGURES; f++)
 		if (shown & 1u << f) {
@@ -46,6 +52,36 @@ static void print_line(const char text[FIGURES][16], const char *name, size_t co
 			columns -= widths[f] + 1;
 		}
 	screen_fit(out, name, columns);
+}
+
+/* Of a process in an interval: CPU%, SAMPLES and PID, of which narrow terminals show less. */
+static const size_t process_widths[] = {5, 7, 7};
+
+static void print_process(const char *const text[3], const char *service, const char *name,
+			  size_t columns, FILE *out)
+{
+	static const int most_useful[] = {0, 2, 1};
+	size_t room = columns > NAME_MIN ? columns - NAME_MIN : 0;
+	bool shown[3] = {false};
+
+	for (size_t i = 0; i < 3 && room > process_widths[most_useful[i]]; i++) {
+		shown[most_useful[i]] = true;
+		room -= process_widths[most_useful[i]] + 1;
+	}
+	for (size_t i = 0; i < 3; i++)
+		if (shown[i]) {
+			fprintf(out, "%*s ", (int)process_widths[i], text[i]);
+			columns -= process_widths[i] + 1;
+		}
+	room = columns > NAME_MIN ? columns * 2 / 5 : columns;
+	if (room > SERVICE_MAX_COLUMNS)
+		room = SERVICE_MAX_COLUMNS;
+	columns -= room;
+	room -= screen_fit(out, service, room);
+	if (columns > 1) {
+		fprintf(out, "%*s", (int)room + 1, "");
+		screen_fit(out, name, columns - 1);
+	}
 }
 
 static bool shows_usage(const struct top_model *m)
@@ -71,20 +107,40 @@ void top_print_heading(const struct top_model *m, size_t columns, FILE *out)
 						    "CALLS",   "TOTTIME", "CUMTIME"};
 	static const char usage[FIGURES][16] = {"CALLS/S", "CPU%", "WALL%", "CALLS", "CPU", "WALL"};
 
-	print_line(shows_usage(m) ? usage : functions, name_heading(m), columns, out);
+	if (top_model_interval(m, NULL) && top_model_view(m) == TOP_PROCESSES)
+		print_process((const char *const[]){"CPU%", "SAMPLES", "PID"}, "SERVICE",
+			      "MOST TIME IN", columns, out);
+	else
+		print_line(shows_usage(m) ? usage : functions, top_model_uncounted(m),
+			   name_heading(m), columns, out);
+}
+
+static void print_process_row(const struct top_row *r, size_t columns, FILE *out)
+{
+	char cpu[16], samples[16], pid[16];
+
+	snprintf(cpu, sizeof(cpu), "%.1f", r->self);
+	render_count(r->entry->samples, 7, samples, sizeof(samples));
+	snprintf(pid, sizeof(pid), "%d", (int)r->entry->pid);
+	print_process((const char *const[]){cpu, samples, pid}, r->entry->service, r->name, columns,
+		      out);
 }
 
 void top_print_row(const struct top_row *r, size_t columns, FILE *out)
 {
 	char text[FIGURES][16];
 
+	if (r->entry && r->entry->service) {
+		print_process_row(r, columns, out);
+		return;
+	}
 	render_count((uint64_t)(r->rate + .5), 7, text[RATE], sizeof(text[RATE]));
 	snprintf(text[SELF], sizeof(text[SELF]), "%.1f", r->self);
 	snprintf(text[CUM], sizeof(text[CUM]), "%.1f", r->cum);
 	render_count(r->calls, 7, text[CALLS], sizeof(text[CALLS]));
 	snprintf(text[TOTTIME], sizeof(text[TOTTIME]), "%.2f", (double)r->tottime / NS);
 	snprintf(text[CUMTIME], sizeof(text[CUMTIME]), "%.2f", (double)r->cumtime / NS);
-	print_line(text, r->name, columns, out);
+	print_line(text, r->uncounted, r->name, columns, out);
 }
 
 /* ---- bars ---- */
@@ -236,12 +292,36 @@ static struct totals add_up(const json_t *status)
 	return ret;
 }
 
+/* Continuous mode: parts that fit. */
+static void print_continuous(const json_t *c, size_t columns, FILE *out)
+{
+	const json_t *p = json_object_get(c, "processes");
+	const uint64_t later = number_of(p, "waiting") + number_of(p, "attaching");
+	char sampled[48], waiting[48] = "", rate[32], cost[48];
+
+	snprintf(sampled, sizeof(sampled), "%" PRIu64 " processes sampled",
+		 number_of(p, "sampled"));
+	if (later)
+		snprintf(waiting, sizeof(waiting), "%" PRIu64 " to be attached", later);
+	snprintf(rate, sizeof(rate), "%.1f samples/s each",
+		 json_number_value(json_object_get(c, "rate_hz")));
+	snprintf(cost, sizeof(cost), "%.2f%% of a core used",
+		 json_number_value(json_object_get(c, "cpu_percent")));
+	top_print_parts((const char *const[]){sampled, waiting, rate, cost, NULL}, " | ", columns,
+			out);
+}
+
 void top_print_status(const json_t *status, size_t columns, FILE *out)
 {
+	const json_t *continuous = json_object_get(status, "continuous");
 	struct totals t = add_up(status);
 	double overhead = t.tracing ? t.overhead / (double)t.tracing * 100 : 0;
 	char all[32], per_s[32], line[256];
 
+	if (json_is_object(continuous)) {
+		print_continuous(continuous, columns, out);
+		return;
+	}
 	render_count(t.events, 9, all, sizeof(all));
 	render_count(t.rate, 6, per_s, sizeof(per_s));
 	snprintf(line, sizeof(line),

@@ -15,6 +15,7 @@ struct top_model {
 	struct top_table now[TOP_VIEWS], before[TOP_VIEWS];
 	uint64_t now_ns, before_ns; /* time of the snapshots; 0: none */
 	uint64_t first_ns;	    /* start of tracing */
+	bool interval, uncounted;   /* see top_model_interval() */
 	enum top_view view;
 	enum snapshot_clock clock;
 	struct top_order order;
@@ -108,6 +109,7 @@ static void fill_row(const struct top_model *m, const struct top_entry *e, struc
 	*r = (struct top_row){
 		.entry = e,
 		.key = e->key,
+		.uncounted = m->uncounted,
 		.name = m->full_names && e->full ? e->full : e->name,
 		.calls = e->calls,
 		.tottime = e->tot[c],
@@ -124,11 +126,19 @@ static void fill_row(const struct top_model *m, const struct top_entry *e, struc
 	}
 }
 
-static bool matches(const struct top_model *m, const char *key)
+static bool text_matches(const struct top_model *m, const char *text)
 {
-	return !m->code || m->view == TOP_CALLERS ||
-	       pcre2_match(m->code, (PCRE2_SPTR)key, PCRE2_ZERO_TERMINATED, 0, 0, m->match,
-			   m->limits) >= 0;
+	return text && pcre2_match(m->code, (PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, 0, 0, m->match,
+				   m->limits) >= 0;
+}
+
+/* Processes also by service, command line or function. */
+static bool matches(const struct top_model *m, const struct top_entry *e)
+{
+	if (!m->code || m->view == TOP_CALLERS || text_matches(m, e->key))
+		return true;
+	return m->view == TOP_PROCESSES &&
+	       (text_matches(m, e->service) || text_matches(m, e->full));
 }
 
 static int compare_rows(const void *left, const void *right, void *arg)
@@ -159,7 +169,7 @@ static void refresh(struct top_model *m)
 	m->nrows = 0;
 	m->rows = calloc(t->n + 1, sizeof(*m->rows));
 	for (size_t i = 0; m->rows && i < t->n; i++)
-		if (matches(m, t->entries[i].key))
+		if (matches(m, &t->entries[i]))
 			fill_row(m, &t->entries[i], &m->rows[m->nrows++]);
 	if (m->nrows)
 		qsort_r(m->rows, m->nrows, sizeof(*m->rows), compare_rows, m);
@@ -187,6 +197,24 @@ static uint64_t first_start(const json_t *rows)
 		first = !first || start < first ? start : first;
 	}
 	return first;
+}
+
+/* Of an interval, the time of the response and of the one before are its ends. */
+static void set_time(struct top_model *m, const json_t *rows)
+{
+	const json_t *interval = json_object_get(rows, "interval");
+
+	m->interval = json_array_size(interval) == 2;
+	m->uncounted = json_is_true(json_object_get(rows, "uncounted"));
+	m->before_ns = m->interval ? 0 : m->now_ns;
+	m->now_ns = number_of(rows, "taken_unix_ns");
+	m->first_ns = first_start(rows);
+	if (!m->interval)
+		return;
+	m->first_ns = (uint64_t)json_integer_value(json_array_get(interval, 0));
+	m->now_ns = (uint64_t)json_integer_value(json_array_get(interval, 1));
+	for (int v = 0; v < TOP_VIEWS; v++)
+		top_table_deinit(&m->before[v]);
 }
 
 /* Read all tables, or none. */
@@ -219,9 +247,7 @@ int top_model_update(struct top_model *m, const json_t *rows, struct diag *diag)
 		m->now[v] = tables[v];
 	}
 	m->callers_seen += m->callers_of && json_object_get(rows, "callers");
-	m->before_ns = m->now_ns;
-	m->now_ns = number_of(rows, "taken_unix_ns");
-	m->first_ns = first_start(rows);
+	set_time(m, rows);
 	refresh(m);
 	return 0;
 }
@@ -234,6 +260,18 @@ void top_model_forget(struct top_model *m)
 	}
 	m->now_ns = m->before_ns = 0;
 	refresh(m);
+}
+
+bool top_model_interval(const struct top_model *m, struct when_span *ret)
+{
+	if (m->interval && ret)
+		*ret = (struct when_span){.from_ns = m->first_ns, .to_ns = m->now_ns};
+	return m->interval;
+}
+
+bool top_model_uncounted(const struct top_model *m)
+{
+	return m->uncounted;
 }
 
 /* ---- settings ---- */

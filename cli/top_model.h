@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "history/when.h"
 #include "snapshot/snapshot.h"
 #include "top_order.h"
 #include "top_table.h"
@@ -23,6 +24,13 @@ DEFINE_FREEP(struct top_model, top_model_free)
 
 /* Add a response. In the first one and after a clear, rates are averages since the start. */
 int top_model_update(struct top_model *m, const json_t *rows, struct diag *diag);
+
+/*
+ * Do the figures stand for one interval, as those of continuous mode (top_history.h), so that they are not
+ * compared with the response before? Are numbers of calls unknown? ret: NULL, or the interval.
+ */
+bool top_model_interval(const struct top_model *m, struct when_span *ret);
+bool top_model_uncounted(const struct top_model *m);
 
 /* Forget all responses: the next ones are about other processes or threads. */
 void top_model_forget(struct top_model *m);

@@ -11,6 +11,7 @@ struct top_row {
 	const struct top_entry *entry;	  /* what it shows */
 	const char *key, *name;		  /* the entry's key; the text to show */
 	uint64_t calls, tottime, cumtime; /* since the start of tracing or the latest clear; ns */
+	bool uncounted;			  /* numbers of calls are unknown */
 	double rate;			  /* calls per second in the last interval */
 	double self, cum;		  /* percent of the last interval; threads: CPU and wall */
 	double wait[TOP_WAITS], waiting;  /* percent of the last interval, by reason; their sum */

@@ -11,7 +11,9 @@
 
 #include "base/clock.h"
 #include "base/outfile.h"
+#include "history.h"
 #include "query.h"
+#include "report.h"
 
 #define MARK_SIZE 32
 
@@ -45,26 +47,51 @@ static int request_start(const struct top_recording *r, struct client *c, struct
 	return client_fetch(c, path, &data, &n, diag);
 }
 
-int top_record_start(struct top_recording *r, struct client *c, const char *output, pid_t pid,
-		     pid_t tid, struct diag *diag)
+int top_record_start(struct top_recording *r, struct client *c, const char *output,
+		     const struct top_recording *new, struct diag *diag)
 {
-	struct top_recording new = {.pid = pid, .tid = tid};
+	char path[sizeof(new->path)];
 	int err;
 
-	if (output && strlen(output) >= sizeof(new.path))
+	if (output && strlen(output) >= sizeof(path))
 		return diag_errno(diag, ENAMETOOLONG, "cannot write the recording");
 	if (output)
-		snprintf(new.path, sizeof(new.path), "%s", output);
+		snprintf(path, sizeof(path), "%s", output);
 	else
-		name_file(new.path, sizeof(new.path));
-	err = outfile_check(new.path, diag);
-	if (err == 0)
-		err = request_start(&new, c, diag);
+		name_file(path, sizeof(path));
+	err = outfile_check(path, diag);
+	if (err == 0 && !new->socket)
+		err = request_start(new, c, diag);
 	if (err < 0)
 		return err;
-	new.start_ns = clock_monotonic_ns();
-	*r = new;
+	*r = *new;
+	memcpy(r->path, path, sizeof(path));
+	r->start_ns = clock_monotonic_ns();
 	return 0;
+}
+
+static int load_intervals(void *ctx, struct snapshot **ret, struct diag *diag)
+{
+	const struct top_recording *r = ctx;
+	char condition[32];
+	const char *where = condition;
+	const struct history_of of = {
+		.socket = r->socket,
+		.span = {.from_ns = r->first_unix_ns, .to_ns = clock_unix_ns()},
+		.where = &where,
+		.nwhere = r->pid != 0,
+	};
+
+	snprintf(condition, sizeof(condition), "pid=^%d$", (int)r->pid);
+	return history_sum(&of, "the recording", ret, diag);
+}
+
+static int write_intervals(struct top_recording *r, struct diag *diag)
+{
+	const struct cmd_call call = {.socket = r->socket};
+	const struct query q = {.pid = r->pid, .tid = r->tid, .output = r->path};
+
+	return report_run(&call, &q, 0, &(struct report_source){load_intervals, r}, diag);
 }
 
 int top_record_stop(struct top_recording *r, struct client *c, struct diag *diag)
@@ -73,9 +100,13 @@ int top_record_stop(struct top_recording *r, struct client *c, struct diag *diag
 	const struct query q = {
 		.pid = r->pid, .tid = r->tid, .since = mark(name), .output = r->path};
 	_cleanup_free_ char *path = query_path(c, &q, query_format(&q), NULL, 0, NULL);
-	int err = path ? query_save(c, path, r->path, diag)
-		       : diag_errno(diag, ENOMEM, "cannot request the recording");
+	int err;
 
+	if (r->socket)
+		err = write_intervals(r, diag);
+	else
+		err = path ? query_save(c, path, r->path, diag)
+			   : diag_errno(diag, ENOMEM, "cannot request the recording");
 	r->path[0] = '\0';
 	return err;
 }

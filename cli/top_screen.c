@@ -168,6 +168,7 @@ static void draw_settings(const struct screen *s)
 	char whom[400], percent[32] = "", order[96], filter[160] = "";
 	bool wall = top_model_clock(m) == SNAPSHOT_WALL;
 	const char *text = top_model_callers(m) ? "" : top_model_filter(m);
+	char interval[24];
 
 	subject(t, whom, sizeof(whom));
 	if (!t->waits && (!wall || top_model_view(m) != TOP_FUNCTIONS))
@@ -178,6 +179,7 @@ static void draw_settings(const struct screen *s)
 		snprintf(filter, sizeof(filter), "filter %.128s", text);
 	parts(s, 1, A_NORMAL,
 	      (const char *const[]){s->ui.paused ? "PAUSED" : "", whom,
+				    top_interval_text(t, interval),
 				    t->waits ? "waiting, % of time"
 				    : wall   ? "wall clock"
 					     : "cpu clock",
@@ -259,7 +261,7 @@ static void draw_row(const struct screen *s, const struct top_row *r, double ful
 /* In the last interval, as far as figures show it */
 static bool is_active(const struct top *t, const struct top_row *r)
 {
-	return t->waits ? r->waiting >= .05 : r->rate > 0;
+	return t->waits ? r->waiting >= .05 : r->rate > 0 || r->self >= .05 || r->cum >= .05;
 }
 
 static void draw_rows(struct screen *s)
@@ -375,7 +377,7 @@ static void fetch_when_due(struct top_ui *ui)
 	ui->error[0] = '\0';
 	if (top_fetch(ui->top, &diag) < 0)
 		snprintf(ui->error, sizeof(ui->error), "%s", diag.msg);
-	ui->next_ns = clock_monotonic_ns() + ui->top->interval_ns;
+	ui->next_ns = clock_monotonic_ns() + top_pause_ns(ui->top);
 }
 
 static int wait_ms(const struct top_ui *ui)
@@ -413,7 +415,7 @@ static void loop(struct screen *s)
 
 int top_screen_run(struct top *t, struct diag *diag)
 {
-	struct screen s = {.ui = {.top = t, .next_ns = clock_monotonic_ns() + t->interval_ns}};
+	struct screen s = {.ui = {.top = t, .next_ns = clock_monotonic_ns() + top_pause_ns(t)}};
 	SCREEN *terminal;
 
 	s.ascii = locale_is_ascii();

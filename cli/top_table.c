@@ -17,6 +17,7 @@ static void entry_deinit(struct top_entry *e)
 	free(e->full);
 	free(e->file);
 	free(e->func);
+	free(e->service);
 }
 
 void top_table_deinit(struct top_table *t)
@@ -165,20 +166,60 @@ static const char *command_of(const json_t *targets, pid_t pid)
 	return "";
 }
 
-static int name_processes(struct top_table *t, const json_t *targets)
+static int name_by_command(struct top_entry *e, const char *command)
 {
-	for (size_t i = 0; i < t->n; i++) {
-		struct top_entry *e = &t->entries[i];
-		const char *command = command_of(targets, e->pid);
+	if (asprintf(&e->name, "%d %s", e->pid, render_command(command)) < 0)
+		e->name = NULL;
+	if (asprintf(&e->full, "%d %s", e->pid, command) < 0)
+		e->full = NULL;
+	return e->name && e->full ? 0 : -ENOMEM;
+}
 
-		if (asprintf(&e->name, "%d %s", e->pid, render_command(command)) < 0)
-			e->name = NULL;
-		if (asprintf(&e->full, "%d %s", e->pid, command) < 0)
-			e->full = NULL;
-		if (!e->name || !e->full)
-			return -ENOMEM;
+/*
+ * Row: pid, service, samples, CPU time, file, line, name. A process can have several, as after an exec:
+ * the one with the most CPU time names it.
+ */
+static const json_t *find_process(const json_t *processes, struct top_entry *e)
+{
+	const json_t *row, *most = NULL;
+	size_t i;
+
+	json_array_foreach(processes, i, row)
+	{
+		if (json_integer_value(json_array_get(row, 0)) != e->pid)
+			continue;
+		e->samples += count_at(row, 2);
+		if (!most || count_at(row, 3) > count_at(most, 3))
+			most = row;
 	}
-	return 0;
+	return most;
+}
+
+static int name_by_function(struct top_entry *e, const json_t *row)
+{
+	const char *file = text_at(row, 4), *name = text_at(row, 6);
+	const int32_t line = (int32_t)count_at(row, 5);
+
+	e->service = strdup(text_at(row, 1));
+	e->name = *file ? name_std(base_name(file), line, name) : strdup(name);
+	e->full = *file ? name_std(file, line, name) : strdup(name);
+	return e->service && e->name && e->full ? 0 : -ENOMEM;
+}
+
+static int name_processes(struct top_table *t, const json_t *response)
+{
+	const json_t *targets = json_object_get(response, "targets");
+	const json_t *processes = json_object_get(response, "processes");
+	int err = 0;
+
+	for (size_t i = 0; i < t->n && err == 0; i++) {
+		struct top_entry *e = &t->entries[i];
+		const json_t *row = find_process(processes, e);
+
+		err = row ? name_by_function(e, row)
+			  : name_by_command(e, command_of(targets, e->pid));
+	}
+	return err;
 }
 
 int top_table_read(const json_t *response, enum top_view view, struct top_table *ret)
@@ -210,7 +251,7 @@ int top_table_read(const json_t *response, enum top_view view, struct top_table 
 	qsort(t.entries, t.n, sizeof(*t.entries), compare_keys);
 	merge_equals(&t);
 	if (view == TOP_PROCESSES)
-		err = name_processes(&t, json_object_get(response, "targets"));
+		err = name_processes(&t, response);
 	if (err < 0)
 		return err;
 	*ret = t;

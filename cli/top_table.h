@@ -26,6 +26,9 @@ struct top_entry {
 	pid_t pid, tid; /* of a thread or a process; 0: none */
 	uint64_t calls, primitive, tot[SNAPSHOT_CLOCKS], cum[SNAPSHOT_CLOCKS]; /* ns */
 	uint64_t waits[TOP_WAITS];					       /* ns, own */
+	/* Of a process in an interval, else NULL; `name` is then the function with the most CPU time. */
+	char *service; /* owned */
+	uint64_t samples;
 };
 
 /* All zero: empty */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Assemble the tree from which packages are built: source.sh DIRECTORY PAGE
 #
-# It has the files that git knows, as they are in the working tree, the bundled page of the HTML
+# It has the files that git knows, as they are in the working tree, the bundled pages of the HTML
 # format (PAGE, so that building needs no npm), and debian/ at the top. Times of all files are that of
 # the last commit. Prints the version.
 set -eu
@@ -14,15 +14,21 @@ version=$(sed -n 's/^#define PYPROF_VERSION "\(.*\)"$/\1/p' include/pyprof/versi
 	echo "packaging/debian/changelog is not of version $version" >&2
 	exit 1
 }
-[ -s "$page/page.tail" ] || {
-	echo "$page has no bundled page: without npm there are no packages" >&2
-	exit 1
-}
+# The parts that the programs contain
+parts=$(sed -n 's/^[[:space:]]*part .*"\(.*\)"$/\1/p' daemon/format/html/page.S)
+for part in $parts; do
+	[ -s "$page/$part" ] || {
+		echo "$page has no bundled $part: without npm there are no packages" >&2
+		exit 1
+	}
+done
 rm -rf "$out"
 mkdir -p "$out/page"
 git ls-files -z -- Makefile README.md LICENSE .github bpf cli daemon include packaging tests |
 	xargs -0 cp --parents -t "$out"
-cp "$page/page.head" "$page/page.tail" "$page/licences.txt" "$out/page"
+for part in $parts licences.txt; do
+	cp "$page/$part" "$out/page"
+done
 : >"$out/page/page.stamp"
 mv "$out/packaging/debian" "$out/debian"
 {

@@ -148,6 +148,7 @@ make_build() {
 }
 
 need_apt
+lock builds
 # shellcheck disable=SC2086 # a list of names
 [ $# -gt 0 ] || set -- $builds
 status=0

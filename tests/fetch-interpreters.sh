@@ -66,6 +66,7 @@ fetch() {
 }
 
 need_apt
+lock suites
 [ $# -gt 0 ] || set -- bullseye bookworm trixie sid
 for suite; do
 	packages "$suite" >/dev/null || {

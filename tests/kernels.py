@@ -5,7 +5,9 @@ kernels.py --table prints the table of packaging/doc/kernels.md from the results
 
 Each kernel (kernels/fetch.sh) boots in software emulation with the programs of $PYPROF_BUILD, their
 libraries and this machine's Python in a root directory in memory, where kernels/guest.py runs its
-checks and prints their results on the serial console. The results are added to $PYPROF_BUILD/kernels.json.
+checks and prints their results on the serial console. The targets are run by the Python of the
+kernel's release, if that is not this machine's. The results are kept in $PYPROF_BUILD/kernels.json: those
+of a complete run replace all of the kernel's earlier ones, those of single checks only theirs.
 --short: one kernel, and only the checks that take little time.
 
 Exits with 77 if there is no kernel or no QEMU: a skipped test.
@@ -20,6 +22,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import textwrap
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -27,15 +30,21 @@ BUILD = os.environ.get("PYPROF_BUILD", TOP + "/build")
 SUITES = ("bullseye", "bookworm", "bookworm-backports", "trixie", "sid", "trixie-backports")
 SHORT = "bookworm"
 HERE = "here"  # in place of a suite: this machine's kernel, without QEMU
+# The release whose Python runs the targets, if it is another one than this machine's
+PYTHONS = {"trixie": "trixie", "trixie-backports": "trixie", "sid": "sid"}
 PYTHON = os.path.realpath("/usr/bin/python3")
 LIBRARY = "/usr/lib/" + os.path.basename(PYTHON)
 # Parts of Python's library that no check uses
 SPARE = ("test", "idlelib", "lib2to3", "ensurepip", "tkinter", "turtledemo", "pydoc_data",
          "distutils", "__phello__")
+# The machine's clock follows the number of its instructions (2 ns each; while it is idle, the clock skips to
+# the next timer): however slow the emulation is, no deadline in it passes sooner than on a real machine.
 QEMU = ("qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none",
-        "-serial", "stdio", "-no-reboot", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2")
+        "-serial", "stdio", "-no-reboot", "-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off",
+        "-cpu", "max")
 COMMAND_LINE = "console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init"
-TIMEOUT = {True: 600, False: 3600}  # seconds per kernel
+TIMEOUT = {True: 1100, False: 3600}  # seconds per kernel
+ROOT = "/release"  # of the Python of another release, in the machine
 USERS = ("root:x:0:0:root:/root:/bin/sh\n"
          "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n")
 
@@ -70,25 +79,35 @@ class Root:
         info.type, info.mode = tarfile.DIRTYPE, 0o1777 if name == "tmp" else 0o755
         self.tar.addfile(info)
 
-    def file(self, source, name=None):
-        """A file with the libraries that it needs, under its own name or another one."""
-        name = os.path.realpath(os.path.dirname(name or source)) + "/" + os.path.basename(name or source)
-        if name in self.names or not os.path.exists(source):
-            return
-        self.names.add(name)
+    def copy(self, source, name):
         info = self.tar.gettarinfo(os.path.realpath(source), name.lstrip("/"))
         info.uid = info.gid = 0
         info.type, info.linkname = tarfile.REGTYPE, ""
         info.size = os.stat(source).st_size
         with open(source, "rb") as data:
             self.tar.addfile(info, data)
+
+    def as_it_is(self, source, name):
+        """A file or a link, without what it needs or leads to."""
+        if os.path.islink(source):
+            self.link(name, os.readlink(source))
+        elif os.path.isfile(source):
+            self.copy(source, name)
+
+    def file(self, source, name=None):
+        """A file with the libraries that it needs, under its own name or another one."""
+        name = os.path.realpath(os.path.dirname(name or source)) + "/" + os.path.basename(name or source)
+        if name in self.names or not os.path.exists(source):
+            return
+        self.names.add(name)
+        self.copy(source, name)
         with open(source, "rb") as data:
             elf = data.read(4) == b"\x7fELF"
         for library in libraries(source) if elf else ():
             self.file(library)
 
     def link(self, name, target):
-        info = tarfile.TarInfo(name)
+        info = tarfile.TarInfo(name.lstrip("/"))
         info.type, info.linkname = tarfile.SYMTYPE, target
         self.tar.addfile(info)
 
@@ -99,16 +118,42 @@ class Root:
             os.chmod(file.name, 0o644)
             self.file(file.name, name)
 
-    def tree(self, source, name=None, without=()):
+    def tree(self, source, name=None, without=(), add=None):
+        """add: the function for each file, instead of `file`"""
         for top, folders, files in os.walk(source):
             folders[:] = sorted(f for f in folders if f not in without)
             for file in sorted(files):
                 path = os.path.join(top, file)
-                self.file(path, (name or source) + path[len(source):])
+                (add or self.file)(path, (name or source) + path[len(source):])
 
 
-def make_root(path):
+def suite_root(suite):
+    """The root directory of another release's Pythons."""
+    done = subprocess.run([TOP + "/tests/fetch-interpreters.sh", suite], stdout=subprocess.PIPE)
+    if done.returncode:
+        sys.exit("the Python of %s cannot be had" % suite)
+    launcher = done.stdout.decode().splitlines()[0]
+    return os.path.dirname(os.path.dirname(launcher))
+
+
+def add_python(root, suite):
+    """The release's Python with all libraries, below ROOT. Its own links are relative to that."""
+    top = suite_root(suite)
+    python = os.path.basename(os.path.realpath(top + "/usr/bin/python3"))
+    for name in ("bin", "lib", "lib64"):
+        root.link(ROOT + "/" + name, "usr/" + name)
+    for name in (python, "python3"):
+        root.as_it_is(top + "/usr/bin/" + name, ROOT + "/usr/bin/" + name)
+    for folder in ("/usr/lib/" + python, "/usr/lib/x86_64-linux-gnu", "/usr/lib64"):
+        root.tree(top + folder, ROOT + folder, without=SPARE, add=root.as_it_is)
+    root.text(ROOT + "/etc/passwd", USERS)
+
+
+def make_root(path, suite=None):
+    """suite: the release whose Python runs the targets; None: this machine's"""
     root = Root(path)
+    if suite:
+        add_python(root, suite)
     for name in ("pyprofd", "pyprofctl"):
         root.file(os.path.join(BUILD, name), "/usr/bin/" + name)
     root.file(PYTHON)
@@ -125,9 +170,9 @@ def make_root(path):
 
 
 def make_initrd(work, tar):
-    """The kernel unpacks an archive of three files; init unpacks the rest."""
+    """The kernel unpacks an archive of three files; init unpacks the rest. The next call replaces it."""
     tree = os.path.join(work, "initrd")
-    os.makedirs(tree + "/bin")
+    os.makedirs(tree + "/bin", exist_ok=True)
     shutil.copy(shutil.which("busybox"), tree + "/bin/busybox")
     shutil.copy(TOP + "/tests/kernels/init", tree + "/init")
     os.rename(tar, tree + "/root.tar")
@@ -141,8 +186,9 @@ def make_initrd(work, tar):
 # ---- results
 
 KEPT = os.path.join(BUILD, "kernels.json")
+NOTE = 240  # characters of a note
 # Checks whose texts are worth a cell of the table
-TELLING = ("doctor", "unprivileged_scope_0", "unprivileged_scope_1")
+TELLING = ("python", "doctor", "privileges", "unprivileged")
 
 
 def kept():
@@ -152,9 +198,12 @@ def kept():
         return json.load(file)
 
 
-def keep(suite, version, results):
+def keep(suite, version, results, complete):
+    """complete: of a run of all checks, so that no earlier results are left"""
     everything = kept()
     entry = everything.setdefault(suite, {"checks": {}})
+    if complete:
+        entry["checks"] = {}
     entry["version"] = version
     entry["checks"].update({n: r for n, r in results.items() if n not in ("kernel", "end")})
     with open(KEPT, "w") as file:
@@ -165,7 +214,8 @@ def cell(notes, name, result):
     if result is None:
         return ""
     word, text = result[0], re.sub("^pyprof(d|ctl): ", "", result[1])
-    if word == "ok" and (name in TELLING or name.startswith("privileges")):
+    text = textwrap.shorten(re.sub(r"\bprocess \d+", "process PID", text), NOTE, placeholder=" ...")
+    if word == "ok" and name.startswith(TELLING):
         return text
     if word == "ok":
         return "yes"
@@ -245,9 +295,9 @@ def kernels(suites):
     return [line.split() for line in done.stdout.decode().splitlines()]
 
 
-def checked(suite, version, argv, short):
+def checked(suite, version, argv, short, checks):
     print("%s: %s" % (suite, version), flush=True)
-    machine = Machine(argv, TIMEOUT[short], lambda results: keep(suite, version, results))
+    machine = Machine(argv, TIMEOUT[short], lambda results: keep(suite, version, results, not checks))
     print("    %d s" % machine.seconds)
     if not machine.passed():
         print("\n".join(machine.log[-40:]))
@@ -258,14 +308,17 @@ def check_kernels(suites, checks, short):
     for tool in ("qemu-system-x86_64", "busybox", "cpio"):
         if not shutil.which(tool):
             skip("needs " + tool)
-    parameters = "check=" + ",".join(checks) if checks else ""
     passed = True
     with tempfile.TemporaryDirectory() as work:
-        make_root(work + "/root.tar")
-        initrd = make_initrd(work, work + "/root.tar")
         for suite, version, directory in kernels(suites):
-            argv = emulated(directory + "/vmlinuz", initrd, parameters)
-            passed = checked(suite, version, argv, short) and passed
+            parameters = ["check=" + ",".join(checks)] if checks else []
+            python = PYTHONS.get(suite)
+            if python:
+                parameters.append("PYPROF_ROOT=" + ROOT)
+            make_root(work + "/root.tar", python)
+            initrd = make_initrd(work, work + "/root.tar")
+            argv = emulated(directory + "/vmlinuz", initrd, " ".join(parameters))
+            passed = checked(suite, version, argv, short, checks) and passed
     return passed
 
 
@@ -281,7 +334,7 @@ def main(argv):
     checks = checks or (["short"] if short else [])
     if suites == [HERE]:
         guest = [TOP + "/tests/kernels/guest.py", *checks]
-        return not checked(HERE, os.uname().release, guest, short)
+        return not checked(HERE, os.uname().release, guest, short, checks)
     return not check_kernels(suites or ([SHORT] if short else SUITES), checks, short)
 
 

@@ -49,6 +49,7 @@ usr/share/doc/pyprofd/installing.md
 usr/share/doc/pyprofd/kernels.md
 usr/share/doc/pyprofd/overhead.md
 usr/share/doc/pyprofd/pushing.md
+usr/share/doc/pyprofd/soak.svg
 usr/share/doc/pyprofd/troubleshooting.md
 usr/share/fish/vendor_completions.d/pyprofctl.fish
 usr/share/man/man1/pyprofctl.1

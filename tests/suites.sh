@@ -16,6 +16,13 @@ skip() {
 	exit 77
 }
 
+# lock WHAT: until this script ends, no other one makes these, because sections of `make check` run beside each other.
+lock() {
+	mkdir -p "$cache"
+	exec 9>"$cache/$1.lock"
+	flock 9
+}
+
 need_apt() {
 	if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
 		skip 'not a Debian: no packages of its releases'

@@ -95,6 +95,24 @@ int target_opts_set(struct target_opts_given *g, const struct opt *row, const ch
 	return r;
 }
 
+void target_opts_not_light(struct target_opts_given *g)
+{
+	struct target_opts initial;
+
+	if (!g->opts.light || !(TARGET_OPTS_HAS(g, mode.mode) || TARGET_OPTS_HAS(g, max_overhead) ||
+				TARGET_OPTS_HAS(g, builtins) || TARGET_OPTS_HAS(g, counters) ||
+				TARGET_OPTS_HAS(g, follow)))
+		return;
+	target_opts_init(&initial);
+	g->opts.light = false;
+	if (!TARGET_OPTS_HAS(g, mode.mode))
+		g->opts.mode.mode = initial.mode.mode;
+	if (!TARGET_OPTS_HAS(g, mode.rate))
+		g->opts.mode.rate = initial.mode.rate;
+	if (!TARGET_OPTS_HAS(g, ring_bytes))
+		g->opts.ring_bytes = initial.ring_bytes;
+}
+
 /* Windows exist in mode trace only, and resource counters are not estimated. */
 static int check_bound(const struct target_opts *o, struct diag *diag)
 {

@@ -54,6 +54,12 @@ struct target_opts_given {
 bool target_opts_has(const struct target_opts_given *g, size_t offset);
 #define TARGET_OPTS_HAS(g, member) target_opts_has((g), offsetof(struct target_opts, member))
 
+/*
+ * Continuous mode's own targets are light, but not those of a request that says how a process is observed:
+ * what it does not give is then as without continuous mode.
+ */
+void target_opts_not_light(struct target_opts_given *g);
+
 /* No rate was given, so the mode's default applies. (0 disables the samples of a trace.) */
 #define TARGET_OPTS_RATE_AUTO UINT32_MAX
 /* The sampling rate in Hz; 0: no samples */

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "clickhouse/facts.h"
 #include "clickhouse/rows.h"
+#include "interval/interval.h"
 
 #define VALUES_MAX 100000u
 
@@ -29,19 +31,9 @@ static void read_text(struct cells *c, char buf[ANSWER_TEXT_MAX])
 	buf[n] = '\0';
 }
 
-static void read_range(struct cells *c, struct answer_range *r)
-{
-	read_text(c, r->min);
-	read_text(c, r->max);
-}
-
 int answer_summary(const void *data, size_t n, struct answer_summary *ret, struct diag *diag)
 {
 	struct cells c = {.p = data};
-	struct answer_range *const ranges[] = {&ret->service, &ret->host,   &ret->version,
-					       &ret->python,  &ret->mode,   &ret->options,
-					       &ret->clock,   &ret->kernel, &ret->program,
-					       &ret->command, NULL};
 
 	memset(ret, 0, sizeof(*ret));
 	if (!n) /* releases that return no row if nothing matches */
@@ -52,12 +44,43 @@ int answer_summary(const void *data, size_t n, struct answer_summary *ret, struc
 	ret->processes = cells_u64(&c);
 	ret->start_ns = cells_u64(&c);
 	ret->end_ns = cells_u64(&c);
-	ret->rate = cells_u32(&c);
-	ret->period_ns = cells_u64(&c);
-	ret->max_overhead = cells_u32(&c);
-	for (struct answer_range *const *r = ranges; *r; r++)
-		read_range(&c, *r);
 	return c.err || cells_more(&c) ? damaged(diag) : 0;
+}
+
+/* NULL: a label that reports do not show. */
+static struct answer_range *range_of(struct answer_summary *s, const char *label)
+{
+	const struct {
+		const char *name;
+		struct answer_range *range;
+	} of[] = {{"service", &s->service},	     {"host", &s->host},
+		  {"version", &s->version},	     {"mode", &s->mode},
+		  {"options", &s->options},	     {INTERVAL_PYTHON, &s->python},
+		  {FACT_LABEL_CLOCK, &s->clock},     {FACT_LABEL_KERNEL, &s->kernel},
+		  {FACT_LABEL_PROGRAM, &s->program}, {FACT_LABEL_COMMAND, &s->command}};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		if (strcmp(of[i].name, label) == 0)
+			return of[i].range;
+	return NULL;
+}
+
+int answer_labels(const void *data, size_t n, struct answer_summary *ret, struct diag *diag)
+{
+	struct cells c = {.p = data, .end = (const uint8_t *)data + n};
+
+	while (cells_more(&c)) {
+		struct answer_range r, *to;
+		char name[ANSWER_TEXT_MAX];
+
+		read_text(&c, name);
+		read_text(&c, r.min);
+		read_text(&c, r.max);
+		to = range_of(ret, name);
+		if (to && !c.err)
+			*to = r;
+	}
+	return c.err ? damaged(diag) : 0;
 }
 
 static int check_range(const struct answer_range *r, const char *label, struct diag *diag)

@@ -3,8 +3,8 @@
  * Answers to the questions of question.h, which are untrusted, as a snapshot: one target and one
  * thread that stand for all, with the sums. Reports treat it as any other snapshot. Pure.
  *
- * Call answer_summary() first, then answer_functions(), _figures(), _stacks(), _samples() in this
- * order, then answer_finish(). data: `n` bytes, borrowed. Errors: -EBADMSG (damaged), -E2BIG (too
+ * Call answer_summary() and answer_labels() first, then answer_functions(), _figures(), _stacks(),
+ * _samples(), _details() in this order, then answer_finish(). data: `n` bytes, borrowed. Errors: -EBADMSG (damaged), -E2BIG (too
  * many contexts) or -ENOMEM, with *diag set.
  */
 #ifndef PYPROF_CLICKHOUSE_ANSWER_H
@@ -24,14 +24,14 @@ struct answer_range {
 struct answer_summary {
 	uint64_t intervals, hosts, processes;
 	uint64_t start_ns, end_ns;
-	uint32_t rate;
-	uint64_t period_ns;
-	uint32_t max_overhead;
+	/* Labels */
 	struct answer_range service, host, version, python, mode, options, clock, kernel, program,
 		command;
 };
 
 int answer_summary(const void *data, size_t n, struct answer_summary *ret, struct diag *diag);
+/* Adds the labels. */
+int answer_labels(const void *data, size_t n, struct answer_summary *ret, struct diag *diag);
 
 /*
  * Returns 0, or -EINVAL with *diag set: profiles of different modes or with different options,
@@ -47,11 +47,10 @@ void answer_free(struct answer *a);
 DEFINE_FREEP(struct answer, answer_free)
 
 int answer_figures(struct answer *a, const void *data, size_t n, struct diag *diag);
-/* Returns the columns that were measured, a bit mask; known after answer_figures(). */
-uint64_t answer_columns(const struct answer *a);
 int answer_functions(struct answer *a, const void *data, size_t n, struct diag *diag);
 int answer_stacks(struct answer *a, const void *data, size_t n, struct diag *diag);
 int answer_samples(struct answer *a, const void *data, size_t n, struct diag *diag);
+int answer_details(struct answer *a, const void *data, size_t n, struct diag *diag);
 
 /*
  * *ret belongs to the caller. *ret_unknown: number of stacks without names, whose figures are in

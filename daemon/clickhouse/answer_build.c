@@ -10,7 +10,6 @@
 #include "clickhouse/facts.h"
 #include "clickhouse/ids.h"
 #include "clickhouse/rows.h"
-#include "clickhouse/tables.h"
 #include "snapshot/lines.h"
 #include "snapshot/pseudo.h"
 
@@ -34,7 +33,7 @@ struct answer {
 	struct map children;		/* (parent, function) → node */
 	struct stack *list;
 	uint32_t nlist, cap;
-	uint32_t *nodes;   /* per row of the answer */
+	uint32_t ncolumns; /* number of nodes with room in the columns */
 	uint32_t nunknown; /* function UNKNOWN; SNAPSHOT_NONE: not there yet */
 	uint64_t unknown;
 };
@@ -97,9 +96,6 @@ static int add_target(struct answer *a)
 	a->s->targets = a->target = t;
 	a->s->ntargets = 1;
 	t->mode = (enum mode)mode;
-	t->estimate.rate = s->rate;
-	t->estimate.period_ns = s->period_ns;
-	t->windows.max_overhead = s->max_overhead;
 	t->start_unix_ns = s->start_ns;
 	t->end_unix_ns = s->end_ns;
 	t->end_ns = s->end_ns > s->start_ns ? s->end_ns - s->start_ns : 0;
@@ -175,7 +171,6 @@ void answer_free(struct answer *a)
 	map_deinit(&a->stacks);
 	map_deinit(&a->children);
 	free(a->list);
-	free(a->nodes);
 	free(a);
 }
 
@@ -289,6 +284,12 @@ static int take_named(struct answer *a, const char *name, const struct figure *v
 	for (int c = 0; c < COLUMNS && rest; c++)
 		if (strcmp(column_key(c, buf), rest) == 0)
 			a->s->measured |= COLUMN_BIT(c);
+	if (strcmp(name, FACT_RATE) == 0)
+		a->target->estimate.rate = (uint32_t)v->max;
+	if (strcmp(name, FACT_PERIOD) == 0)
+		a->target->estimate.period_ns = v->max;
+	if (strcmp(name, FACT_MAX_OVERHEAD) == 0)
+		a->target->windows.max_overhead = (uint32_t)v->max;
 	if (strcmp(name, FACT_TOTAL_CPU) == 0)
 		a->s->threads[0].total[SNAPSHOT_CPU] = v->sum;
 	if (strcmp(name, FACT_TOTAL_WALL) == 0)
@@ -410,11 +411,6 @@ int answer_figures(struct answer *a, const void *data, size_t n, struct diag *di
 	return result(err, diag);
 }
 
-uint64_t answer_columns(const struct answer *a)
-{
-	return a->s->measured;
-}
-
 /* ---- stacks ---- */
 
 /* Copies the path: the answer does not outlive the call. */
@@ -526,77 +522,128 @@ static int node_of(struct answer *a, const struct stack_id *id, uint32_t *ret)
 
 /* ---- samples ---- */
 
-static void add_sums(struct snapshot_node *n, struct cells *c)
-{
-	uint64_t v;
+#define SAMPLE_BYTES (STACK_ID_BYTES + 3 * sizeof(uint64_t))
 
-	n->calls += cells_u64(c);
-	n->yields += cells_u64(c);
-	v = n->inflight + cells_u64(c);
-	n->inflight = v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
+static int read_id(struct cells *c, struct stack_id *ret)
+{
+	const uint8_t *bytes = cells_bytes(c, STACK_ID_BYTES);
+
+	if (!bytes)
+		return -EBADMSG;
+	memcpy(ret->bytes, bytes, STACK_ID_BYTES);
+	return 0;
+}
+
+static int read_sample(struct answer *a, struct cells *c)
+{
+	struct snapshot_node *to;
+	struct stack_id id;
+	uint32_t node;
+	int err = read_id(c, &id);
+
+	if (!err)
+		err = node_of(a, &id, &node);
+	if (err)
+		return err;
+	to = &a->s->nodes[node];
+	to->calls += cells_u64(c);
 	for (int k = 0; k < SNAPSHOT_CLOCKS; k++)
-		n->self[k] += cells_u64(c);
-	for (int k = 0; k < SNAPSHOT_CLOCKS; k++) {
-		v = cells_u64(c);
-		n->min[k] = v < n->min[k] ? v : n->min[k];
-	}
-	for (int k = 0; k < SNAPSHOT_CLOCKS; k++) {
-		v = cells_u64(c);
-		n->max[k] = v > n->max[k] ? v : n->max[k];
+		to->self[k] += cells_u64(c);
+	return c->err;
+}
+
+/* Afterwards all nodes are there, so that the columns can be allocated. */
+int answer_samples(struct answer *a, const void *data, size_t n, struct diag *diag)
+{
+	struct cells c = {.p = data, .end = (const uint8_t *)data + n};
+	int err = n % SAMPLE_BYTES ? -EBADMSG : 0;
+
+	while (!err && cells_more(&c))
+		err = read_sample(a, &c);
+	if (!err)
+		err = snapshot_reserve_columns(a->s, a->s->measured, a->s->nnodes);
+	a->ncolumns = a->s->nnodes;
+	return result(err, diag);
+}
+
+/* ---- details ---- */
+
+struct detail_value {
+	uint64_t sum, max, min;
+};
+
+static void take_detail(struct answer *a, uint32_t node, unsigned int detail,
+			const struct detail_value *v)
+{
+	struct snapshot_node *n = &a->s->nodes[node];
+	unsigned int column = detail - DETAIL_COLUMNS, clock = detail & 1;
+	uint64_t sum;
+
+	if (detail == DETAIL_YIELDS) {
+		n->yields += v->sum;
+	} else if (detail == DETAIL_INFLIGHT) {
+		sum = n->inflight + v->sum;
+		n->inflight = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+	} else if (detail < DETAIL_MAX) {
+		n->min[clock] = v->min < n->min[clock] ? v->min : n->min[clock];
+	} else if (detail < DETAIL_COLUMNS) {
+		n->max[clock] = v->max > n->max[clock] ? v->max : n->max[clock];
+	} else if (a->s->measured & COLUMN_BIT(column)) {
+		column_merge((int)column, &a->s->columns[column][node],
+			     column_table[column].merge == COLUMN_SUM ? v->sum : v->max);
 	}
 }
 
-static unsigned int row_figures(const struct answer *a)
+/* A name that this version does not know is ignored. */
+static bool find_detail(const char *name, size_t n, unsigned int *ret)
 {
-	unsigned int n = 0;
+	char buf[DETAIL_NAME_MAX];
+	const char *known;
 
-	while (tables_figures[n].name)
-		n++;
-	return n + (unsigned int)__builtin_popcountll(a->s->measured);
+	for (unsigned int i = 0; (known = detail_name(i, buf)); i++)
+		if (strlen(known) == n && memcmp(known, name, n) == 0) {
+			*ret = i;
+			return true;
+		}
+	return false;
 }
 
-/* First the nodes, then, when their number is known, the figures. */
-static int find_nodes(struct answer *a, struct cells c, size_t nrows)
+/* A stack without a sample has no node yet, and no room in the columns. */
+static int read_detail(struct answer *a, struct cells *c)
 {
-	size_t skip = row_figures(a) * sizeof(uint64_t);
-	int err = 0;
+	uint64_t unknown = a->unknown; /* counted with the samples */
+	struct detail_value v;
+	struct stack_id id;
+	const char *name;
+	uint32_t node;
+	unsigned int detail;
+	size_t n;
+	int err = read_id(c, &id);
 
-	a->nodes = calloc(nrows + 1, sizeof(*a->nodes));
-	if (!a->nodes)
-		return -ENOMEM;
-	for (size_t i = 0; i < nrows && !err; i++) {
-		const uint8_t *bytes = cells_bytes(&c, STACK_ID_BYTES);
-		struct stack_id id;
-
-		if (!bytes || !cells_bytes(&c, skip))
-			return -EBADMSG;
-		memcpy(id.bytes, bytes, STACK_ID_BYTES);
-		err = node_of(a, &id, &a->nodes[i]);
-	}
+	name = cells_str(c, &n);
+	v.sum = cells_u64(c);
+	v.max = cells_u64(c);
+	v.min = cells_u64(c);
+	if (err || c->err)
+		return -EBADMSG;
+	if (!find_detail(name, n, &detail))
+		return 0;
+	err = node_of(a, &id, &node);
+	if (!err && node >= a->ncolumns)
+		err = -EBADMSG;
+	if (!err)
+		take_detail(a, node, detail, &v);
+	a->unknown = unknown;
 	return err;
 }
 
-static void add_figures(struct answer *a, struct cells *c, uint32_t node)
+int answer_details(struct answer *a, const void *data, size_t n, struct diag *diag)
 {
-	cells_bytes(c, STACK_ID_BYTES);
-	add_sums(&a->s->nodes[node], c);
-	for (int k = 0; k < COLUMNS; k++)
-		if (a->s->measured & COLUMN_BIT(k))
-			column_merge(k, &a->s->columns[k][node], cells_u64(c));
-}
-
-int answer_samples(struct answer *a, const void *data, size_t n, struct diag *diag)
-{
-	size_t size = STACK_ID_BYTES + row_figures(a) * sizeof(uint64_t);
 	struct cells c = {.p = data, .end = (const uint8_t *)data + n};
-	int err = n % size ? -EBADMSG : 0;
+	int err = 0;
 
-	if (!err)
-		err = find_nodes(a, c, n / size);
-	if (!err)
-		err = snapshot_reserve_columns(a->s, a->s->measured, a->s->nnodes);
-	for (size_t i = 0; i < n / size && !err; i++)
-		add_figures(a, &c, a->nodes[i]);
+	while (!err && cells_more(&c))
+		err = read_detail(a, &c);
 	return result(err, diag);
 }
 

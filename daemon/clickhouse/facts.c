@@ -105,3 +105,14 @@ bool *fact_flag_at(struct snapshot_target *t, const struct fact_flag *flag)
 {
 	return (bool *)((char *)t + flag->offset);
 }
+
+const char *detail_name(unsigned int i, char buf[DETAIL_NAME_MAX])
+{
+	static const char *const names[DETAIL_COLUMNS] = {"yields",   "inflight", "min_cpu",
+							  "min_wall", "max_cpu",  "max_wall"};
+
+	if (i < DETAIL_COLUMNS)
+		return names[i];
+	i -= DETAIL_COLUMNS;
+	return i < COLUMNS ? column_key((int)i, buf) : NULL;
+}

@@ -58,16 +58,26 @@ struct stack_id stack_id_child(const struct stack_id *parent, uint64_t function)
 	return ret;
 }
 
-uint64_t attempt_id(const uint8_t *interval, size_t n, uint64_t nonce)
+uint64_t name_keys(unsigned int kind, const char *service, uint32_t month)
 {
-	uint8_t data[64];
+	struct rows r = {0};
+	uint64_t ret = 0;
 
-	if (n > sizeof(data) - sizeof(nonce))
-		n = sizeof(data) - sizeof(nonce);
-	memcpy(data, interval, n);
-	nonce = htole64(nonce);
-	memcpy(data + n, &nonce, sizeof(nonce));
-	return hash_u64(data, n + sizeof(nonce));
+	rows_put_u32(&r, kind);
+	rows_put_u32(&r, month);
+	rows_put_str(&r, service);
+	if (!r.err)
+		ret = hash_u64(r.data, r.n);
+	rows_deinit(&r);
+	return ret;
+}
+
+/* 0 would not be remembered. */
+uint64_t name_key(uint64_t keys, uint64_t id)
+{
+	const uint64_t data[] = {htole64(keys), htole64(id)};
+
+	return keys ? hash_u64(data, sizeof(data)) : 0;
 }
 
 uint64_t stack_id_key(const struct stack_id *id)

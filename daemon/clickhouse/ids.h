@@ -24,8 +24,13 @@ uint64_t function_id(const struct snapshot_func *f);
 /* Returns the id of the context that `parent` becomes by a call of the function. */
 struct stack_id stack_id_child(const struct stack_id *parent, uint64_t function);
 
-/* Returns the id of one attempt to insert an interval; nonce: differs between attempts. */
-uint64_t attempt_id(const uint8_t *interval, size_t n, uint64_t nonce);
+/*
+ * The keys by which senders remember the rows of functions and stacks of a service and month
+ * (records.h): name_key() needs the result of name_keys(), and the first 64 bits of the row's id.
+ * 0: out of memory; such rows are not remembered.
+ */
+uint64_t name_keys(unsigned int kind, const char *service, uint32_t month);
+uint64_t name_key(uint64_t keys, uint64_t id);
 
 /* The first 64 bits, for hash maps. */
 uint64_t stack_id_key(const struct stack_id *id);

@@ -5,10 +5,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "clickhouse/contexts.h"
 #include "clickhouse/facts.h"
-#include "clickhouse/tables.h"
+#include "clickhouse/records.h"
 
 #define NS_PER_S  UINT64_C(1000000000)
 #define S_PER_DAY 86400u
@@ -38,87 +39,149 @@ static const char *options_text(const struct snapshot *s, char buf[NAME_SIZE])
 	return buf;
 }
 
-static void put_names(struct rows *r, const struct interval *iv)
+/* Arrays of names and values, built one beside the other. */
+struct labels {
+	struct rows name, value;
+	uint64_t n;
+};
+
+static void labels_deinit(struct labels *l)
 {
-	rows_put_varint(r, iv->nlabels);
-	for (uint32_t i = 0; i < iv->nlabels; i++)
-		rows_put_str(r, iv->labels[i].name);
-	rows_put_varint(r, iv->nlabels);
-	for (uint32_t i = 0; i < iv->nlabels; i++)
-		rows_put_str(r, iv->labels[i].value);
+	rows_deinit(&l->name);
+	rows_deinit(&l->value);
 }
 
-static void put_target(struct rows *r, const struct interval *iv)
+static void add_label(struct labels *l, const char *name, const char *value)
+{
+	rows_put_str(&l->name, name);
+	rows_put_str(&l->value, value);
+	l->n++;
+}
+
+/* An array of n elements, which are in `from`. */
+static void put_array(struct rows *r, uint64_t n, const struct rows *from)
+{
+	rows_put_varint(r, n);
+	rows_put_bytes(r, from->data, from->n);
+}
+
+static void add_own_label(struct labels *l, const struct interval *iv, const char *name,
+			  const char *value)
+{
+	if (!interval_label(iv, name))
+		add_label(l, name, value);
+}
+
+static int put_label_arrays(struct rows *r, const struct interval *iv,
+			    const struct snapshot_target *t)
+{
+	_cleanup_(labels_deinit) struct labels l = {.n = 0};
+	const struct snapshot *s = iv->snapshot;
+
+	for (uint32_t i = 0; i < iv->nlabels; i++)
+		add_label(&l, iv->labels[i].name, iv->labels[i].value);
+	add_own_label(&l, iv, INTERVAL_PYTHON, t->python_version);
+	add_own_label(&l, iv, FACT_LABEL_CLOCK, s->clock == SNAPSHOT_WALL ? "wall" : "cpu");
+	add_own_label(&l, iv, FACT_LABEL_KERNEL, s->kernel);
+	add_own_label(&l, iv, FACT_LABEL_PROGRAM, s->program);
+	add_own_label(&l, iv, FACT_LABEL_COMMAND, t->cmdline);
+	put_array(r, l.n, &l.name);
+	put_array(r, l.n, &l.value);
+	return l.name.err ? l.name.err : l.value.err;
+}
+
+static int put_labels(struct rows *r, const struct interval *iv)
 {
 	static const struct snapshot_target none;
 	const struct snapshot *s = iv->snapshot;
 	const struct snapshot_target *t = s->ntargets ? s->targets : &none;
-	const char *python = interval_label(iv, INTERVAL_PYTHON);
+	const char *host = interval_label(iv, INTERVAL_HOST);
 	char options[NAME_SIZE];
 
+	rows_put_u32(r, (uint32_t)(iv->start_unix_ns / NS_PER_S));
+	rows_put_str(r, label_or_empty(iv, INTERVAL_SERVICE));
+	rows_put_str(r, host ? host : or_empty(s->host));
+	rows_put_str(r, label_or_empty(iv, INTERVAL_VERSION));
 	rows_put_u32(r, t->pid);
-	rows_put_str(r, python ? python : t->python_version);
 	rows_put_str(r, mode_names[t->mode]);
 	rows_put_str(r, options_text(s, options));
-	rows_put_u32(r, t->estimate.rate);
-	rows_put_u64(r, t->estimate.period_ns);
-	rows_put_u32(r, t->windows.max_overhead);
-	rows_put_str(r, s->clock == SNAPSHOT_WALL ? "wall" : "cpu");
-	rows_put_str(r, s->kernel);
-	rows_put_str(r, s->program);
-	rows_put_str(r, t->cmdline);
-}
-
-static void put_labels(struct rows *r, const struct interval *iv)
-{
-	uint64_t seconds = iv->start_unix_ns / NS_PER_S;
-	const char *host = interval_label(iv, INTERVAL_HOST);
-
-	rows_put_u32(r, (uint32_t)seconds);
-	rows_put_str(r, label_or_empty(iv, INTERVAL_SERVICE));
-	rows_put_str(r, host ? host : or_empty(iv->snapshot->host));
-	rows_put_str(r, label_or_empty(iv, INTERVAL_VERSION));
-	put_target(r, iv);
 	rows_put_bytes(r, iv->id, INTERVAL_ID_BYTES);
 	rows_put_u64(r, iv->start_unix_ns);
 	rows_put_u64(r, iv->end_unix_ns);
-	put_names(r, iv);
+	return put_label_arrays(r, iv, t);
 }
 
 /* ---- samples ---- */
-
-static uint64_t figure_of(const struct context *c, int figure)
-{
-	const uint64_t of[] = {c->calls,
-			       c->yields,
-			       c->inflight,
-			       c->self[SNAPSHOT_CPU],
-			       c->self[SNAPSHOT_WALL],
-			       c->min[SNAPSHOT_CPU],
-			       c->min[SNAPSHOT_WALL],
-			       c->max[SNAPSHOT_CPU],
-			       c->max[SNAPSHOT_WALL]};
-
-	return of[figure];
-}
-
-#define FIGURES 9 /* of figure_of() and tables_figures */
 
 static void put_samples(struct rows *r, const struct contexts *c)
 {
 	rows_put_varint(r, c->n);
 	for (uint32_t i = 0; i < c->n; i++)
 		rows_put_bytes(r, c->list[i].id.bytes, STACK_ID_BYTES);
-	for (int k = 0; k < FIGURES; k++) {
+	rows_put_varint(r, c->n);
+	for (uint32_t i = 0; i < c->n; i++)
+		rows_put_u64(r, c->list[i].calls);
+	for (int k = 0; k < SNAPSHOT_CLOCKS; k++) {
 		rows_put_varint(r, c->n);
 		for (uint32_t i = 0; i < c->n; i++)
-			rows_put_u64(r, figure_of(&c->list[i], k));
+			rows_put_u64(r, c->list[i].self[k]);
 	}
-	for (int k = 0; k < COLUMNS; k++) {
-		rows_put_varint(r, c->n);
-		for (uint32_t i = 0; i < c->n; i++)
-			rows_put_u64(r, c->list[i].columns[k]);
+}
+
+/* ---- details: figures of contexts by name ---- */
+
+struct details {
+	struct rows stack, name, value;
+	uint64_t n;
+};
+
+static void details_deinit(struct details *d)
+{
+	rows_deinit(&d->stack);
+	rows_deinit(&d->name);
+	rows_deinit(&d->value);
+}
+
+static void details_of(const struct context *c, uint64_t of[DETAIL_COLUMNS + COLUMNS])
+{
+	of[DETAIL_YIELDS] = c->yields;
+	of[DETAIL_INFLIGHT] = c->inflight;
+	for (int k = 0; k < SNAPSHOT_CLOCKS; k++) {
+		of[DETAIL_MIN + k] = c->min[k];
+		of[DETAIL_MAX + k] = c->max[k];
 	}
+	memcpy(of + DETAIL_COLUMNS, c->columns, sizeof(c->columns));
+}
+
+/* The least duration of no call is the greatest number. */
+static bool is_none(unsigned int i, uint64_t value)
+{
+	bool least = i >= DETAIL_MIN && i < DETAIL_MAX;
+
+	return value == (least ? UINT64_MAX : 0);
+}
+
+static int put_details(struct rows *r, const struct contexts *c)
+{
+	_cleanup_(details_deinit) struct details d = {.n = 0};
+	uint64_t of[DETAIL_COLUMNS + COLUMNS];
+	char buf[DETAIL_NAME_MAX];
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		details_of(&c->list[i], of);
+		for (unsigned int k = 0; k < DETAIL_COLUMNS + COLUMNS; k++) {
+			if (is_none(k, of[k]))
+				continue;
+			rows_put_bytes(&d.stack, c->list[i].id.bytes, STACK_ID_BYTES);
+			rows_put_str(&d.name, detail_name(k, buf));
+			rows_put_u64(&d.value, of[k]);
+			d.n++;
+		}
+	}
+	put_array(r, d.n, &d.stack);
+	put_array(r, d.n, &d.name);
+	put_array(r, d.n, &d.value);
+	return d.stack.err || d.name.err || d.value.err ? -ENOMEM : 0;
 }
 
 /* ---- figures by name ---- */
@@ -175,6 +238,9 @@ static void add_target(struct figures *f, struct snapshot_target *t)
 	for (const struct fact_flag *flag = fact_flags; flag->name; flag++)
 		add_fact(f, flag->name, *fact_flag_at(t, flag));
 	add_syscalls(f, &t->waits);
+	add_fact(f, FACT_RATE, t->estimate.rate);
+	add_fact(f, FACT_PERIOD, t->estimate.period_ns);
+	add_fact(f, FACT_MAX_OVERHEAD, t->windows.max_overhead);
 }
 
 static void add_head(struct figures *f, const struct snapshot *s)
@@ -252,49 +318,51 @@ static int put_figures(struct rows *r, const struct contexts *c)
 			add_function(&f, c->functions[i], &s->funcs[i], errors);
 	if (f.function.err || f.name.err || f.value.err || f.variance.err)
 		return -ENOMEM;
-	rows_put_varint(r, f.n);
-	rows_put_bytes(r, f.function.data, f.function.n);
-	rows_put_varint(r, f.n);
-	rows_put_bytes(r, f.name.data, f.name.n);
-	rows_put_varint(r, f.n);
-	rows_put_bytes(r, f.value.data, f.value.n);
-	rows_put_varint(r, f.n);
-	rows_put_bytes(r, f.variance.data, f.variance.n);
+	put_array(r, f.n, &f.function);
+	put_array(r, f.n, &f.name);
+	put_array(r, f.n, &f.value);
+	put_array(r, f.n, &f.variance);
 	return 0;
 }
 
 /* ---- functions and stacks ---- */
 
-/* Sizes of empty columns: strings and arrays take one byte, their length. */
-#define EMPTY_LABELS   (1 + 1 + 4 + 1 + 1 + 1 + 4 + 8 + 4 + 4 * 1 + INTERVAL_ID_BYTES + 8 + 8 + 2 * 1)
-#define EMPTY_PROFILE  (4 + EMPTY_LABELS + 1 + FIGURES + COLUMNS + 4)
-#define EMPTY_FUNCTION (8 + 1 + 4 + 1 + 1 + 1 + 4 + 1)
-#define EMPTY_STACK    (STACK_ID_BYTES + 1)
+/* What the rows of an interval's functions and stacks have in common */
+struct naming {
+	uint16_t day; /* since 1970 */
+	const char *service;
+	uint64_t keys[TABLES_KINDS]; /* of name_keys() */
+};
 
-static void put_empty(struct rows *r, size_t n)
+static void naming_init(struct naming *n, const struct interval *iv)
 {
-	static const uint8_t zeros[EMPTY_PROFILE];
+	time_t seconds = (time_t)(iv->start_unix_ns / NS_PER_S);
+	uint32_t month = 0;
+	struct tm tm;
 
-	rows_put_bytes(r, zeros, n);
+	if (gmtime_r(&seconds, &tm))
+		month = (uint32_t)tm.tm_year * 12 + (uint32_t)tm.tm_mon;
+	n->day = (uint16_t)(iv->start_unix_ns / NS_PER_S / S_PER_DAY);
+	n->service = label_or_empty(iv, INTERVAL_SERVICE);
+	n->keys[TABLES_FUNCTIONS] = name_keys(TABLES_FUNCTIONS, n->service, month);
+	n->keys[TABLES_STACKS] = name_keys(TABLES_STACKS, n->service, month);
 }
 
-/* The beginning of a row; day and service are those of the interval. */
-static void put_kind(struct rows *r, const struct interval *iv, enum tables_kind kind)
+/* Returns what record_end() needs. */
+static size_t begin_name(struct rows *r, const struct naming *n, enum tables_kind kind, uint64_t id)
 {
-	rows_put_u8(r, (uint8_t)kind);
-	rows_put_u16(r, (uint16_t)(iv->start_unix_ns / NS_PER_S / S_PER_DAY));
-	r->count++;
-	if (kind == TABLES_PROFILE)
-		return;
-	rows_put_u32(r, 0);
-	rows_put_str(r, label_or_empty(iv, INTERVAL_SERVICE));
-	put_empty(r, EMPTY_PROFILE - 4);
+	size_t begin = record_begin(r, kind, name_key(n->keys[kind], id));
+
+	rows_put_u16(r, n->day);
+	rows_put_str(r, n->service);
+	return begin;
 }
 
-static void put_function(struct rows *r, const struct interval *iv, uint64_t id,
+static void put_function(struct rows *r, const struct naming *n, uint64_t id,
 			 const struct snapshot_func *f)
 {
-	put_kind(r, iv, TABLES_FUNCTION);
+	size_t begin = begin_name(r, n, TABLES_FUNCTIONS, id);
+
 	rows_put_u64(r, id);
 	rows_put_str(r, f->filename);
 	rows_put_u32(r, (uint32_t)f->firstlineno);
@@ -303,7 +371,7 @@ static void put_function(struct rows *r, const struct interval *iv, uint64_t id,
 	rows_put_u8(r, f->qualname != NULL);
 	rows_put_u32(r, f->variant);
 	rows_put_u8(r, f->pseudo);
-	put_empty(r, EMPTY_STACK);
+	record_end(r, begin);
 }
 
 /* A path: the functions from the outermost one to that of the node. */
@@ -341,29 +409,36 @@ static int put_path(struct rows *r, const struct contexts *c, uint32_t node, str
 static int put_names_of(struct rows *r, const struct interval *iv, const struct contexts *c)
 {
 	_cleanup_(path_deinit) struct path path = {0};
+	struct naming n;
 	int err = 0;
 
+	naming_init(&n, iv);
 	for (uint32_t i = 0; i < iv->snapshot->nfuncs; i++)
 		if (c->used[i])
-			put_function(r, iv, c->functions[i], &iv->snapshot->funcs[i]);
+			put_function(r, &n, c->functions[i], &iv->snapshot->funcs[i]);
 	for (uint32_t i = 0; i < c->n && !err; i++) {
-		put_kind(r, iv, TABLES_STACK);
-		put_empty(r, EMPTY_FUNCTION);
-		rows_put_bytes(r, c->list[i].id.bytes, STACK_ID_BYTES);
+		const struct stack_id *id = &c->list[i].id;
+		size_t begin = begin_name(r, &n, TABLES_STACKS, stack_id_key(id));
+
+		rows_put_bytes(r, id->bytes, STACK_ID_BYTES);
 		err = put_path(r, c, c->list[i].node, &path);
+		record_end(r, begin);
 	}
 	return err;
 }
 
 static int put_profile(struct rows *r, const struct interval *iv, const struct contexts *c)
 {
-	int err;
+	size_t begin = record_begin(r, TABLES_PROFILES, 0);
+	int err = put_labels(r, iv);
 
-	put_kind(r, iv, TABLES_PROFILE);
-	put_labels(r, iv);
 	put_samples(r, c);
-	err = put_figures(r, c);
-	put_empty(r, EMPTY_FUNCTION + EMPTY_STACK);
+	if (!err)
+		err = put_details(r, c);
+	if (!err)
+		err = put_figures(r, c);
+	rows_put_u8(r, 0); /* the mark */
+	record_end(r, begin);
 	return err;
 }
 

@@ -2,49 +2,41 @@
 /* Tables: see tables.h. */
 #include "clickhouse/tables.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
-#include "base/column.h"
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS	"0123456789"
 
 struct table_column {
 	const char *name, *type;
 };
 
-const struct tables_figure tables_figures[] = {
-	{"calls", "sum"},    {"yields", "sum"},
-	{"inflight", "sum"}, {"cpu", "sum"},
-	{"wall", "sum"},     {"min_cpu", "min"},
-	{"min_wall", "min"}, {"max_cpu", "max"},
-	{"max_wall", "max"}, {NULL},
-};
+const char *const tables_samples[] = {"calls", "cpu", "wall", NULL};
+const char *const tables_groups[] = {"service", "version", "mode", "options", NULL};
 
-/* The groups of columns, in the order of a row of `inbox`. */
-static const struct table_column labels[] = {
-	{"day", "Date"},
+/* Few columns: ClickHouse writes files for each of them with each insert. */
+static const struct table_column profiles[] = {
 	{"time", "DateTime"},
 	{"service", "String"},
 	{"host", "String"},
 	{"version", "String"},
 	{"pid", "UInt32"},
-	{"python", "String"},
 	{"mode", "String"},
 	{"options", "String"},
-	{"rate", "UInt32"},
-	{"period_ns", "UInt64"},
-	{"max_overhead", "UInt32"},
-	{"clock", "String"},
-	{"kernel", "String"},
-	{"program", "String"},
-	{"command", "String"},
 	{"id", "FixedString(16)"},
 	{"start_ns", "UInt64"},
 	{"end_ns", "UInt64"},
 	{"labels.name", "Array(String)"},
 	{"labels.value", "Array(String)"},
-	{NULL},
-};
-
-static const struct table_column figures[] = {
+	{"samples.stack", "Array(FixedString(16))"},
+	{"samples.calls", "Array(UInt64)"},
+	{"samples.cpu", "Array(UInt64)"},
+	{"samples.wall", "Array(UInt64)"},
+	{"details.stack", "Array(FixedString(16))"},
+	{"details.name", "Array(String)"},
+	{"details.value", "Array(UInt64)"},
 	{"figures.function", "Array(UInt64)"},
 	{"figures.name", "Array(String)"},
 	{"figures.value", "Array(UInt64)"},
@@ -52,233 +44,218 @@ static const struct table_column figures[] = {
 	{NULL},
 };
 
-/* Of the tables functions and stacks, besides day and service */
 static const struct table_column functions[] = {
-	{"function", "UInt64"}, {"file", "String"},	{"line", "Int32"},
-	{"name", "String"},	{"qualname", "String"}, {"has_qualname", "UInt8"},
-	{"variant", "UInt32"},	{"pseudo", "UInt8"},	{NULL},
+	{"day", "Date"},
+	{"service", "String"},
+	{"function", "UInt64"},
+	{"file", "String"},
+	{"line", "Int32"},
+	{"name", "String"},
+	{"qualname", "String"},
+	{"has_qualname", "UInt8"},
+	{"variant", "UInt32"},
+	{"pseudo", "UInt8"},
+	{NULL},
 };
 
 static const struct table_column stacks[] = {
+	{"day", "Date"},
+	{"service", "String"},
 	{"stack", "FixedString(16)"},
 	{"path", "Array(UInt64)"},
 	{NULL},
 };
 
+#define SUM(type) "AggregateFunction(sum, " type ")"
+
 static const struct table_column hours[] = {
-	{"hour", "UInt32"},	{"service", "String"}, {"version", "String"},
-	{"mode", "String"},	{"options", "String"}, {"stack", "FixedString(16)"},
-	{"function", "UInt64"}, {"name", "String"},    {NULL},
+	{"hour", "UInt32"}, /* since 1970 */
+	{"kind", "UInt8"},
+	{"service", "String"},
+	{"version", "String"},
+	{"mode", "String"},
+	{"options", "String"},
+	{"stack", "FixedString(16)"},
+	{"function", "UInt64"},
+	{"name", "String"},
+	{"calls", SUM("UInt64")},
+	{"cpu", SUM("UInt64")},
+	{"wall", SUM("UInt64")},
+	{"value", SUM("UInt64")},
+	{"top", "AggregateFunction(max, UInt64)"},
+	{"low", "AggregateFunction(min, UInt64)"},
+	{"variance", SUM("Float64")},
+	{"first", "AggregateFunction(min, String)"},
+	{"last", "AggregateFunction(max, String)"},
+	{"intervals", SUM("UInt64")},
+	{"hosts", "AggregateFunction(uniqExact, String)"},
+	{"processes", "AggregateFunction(uniqExact, String, UInt32)"},
+	{"start_ns", "AggregateFunction(min, UInt64)"},
+	{"end_ns", "AggregateFunction(max, UInt64)"},
+	{"filled", "UInt64"}, /* a random number: differs each time */
+	{"blocks", "UInt64"}, /* the state of `profiles` that was added up, see rollup.h */
+	{"rows", "UInt64"},
+	{NULL},
 };
 
 bool tables_database_valid(const char *name)
 {
-	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+	size_t n = strspn(name, LETTERS DIGITS "_");
 
 	return n > 0 && n <= 64 && !name[n] && !(name[0] >= '0' && name[0] <= '9');
 }
 
-const char *tables_column_merge(int column)
+/* ---- the mark ---- */
+
+void tables_mark_new(uint64_t random, struct tables_mark *ret)
 {
-	return column_table[column].merge == COLUMN_SUM ? "sum" : "max";
+	snprintf(ret->name, sizeof(ret->name), TABLES_MARK_PREFIX "%016" PRIx64, random);
+}
+
+/* The column id is that of tables of any version. */
+void tables_write_find_mark(const char *database, FILE *out)
+{
+	fputs("SELECT name FROM system.columns WHERE table = 'profiles' AND (name = 'id' OR name "
+	      "LIKE 'tables\\\\_%') AND database = ",
+	      out);
+	if (database)
+		fprintf(out, "'%s'", database);
+	else
+		fputs("currentDatabase()", out);
+	fputs(" FORMAT TabSeparated", out);
+}
+
+int tables_mark_parse(const void *data, size_t n, struct tables_mark *ret)
+{
+	const char *p = data, *end = p + n;
+
+	if (!n)
+		return -ENOENT;
+	for (; p < end; p++) {
+		const char *line = memchr(p, '\n', (size_t)(end - p));
+		size_t len = line ? (size_t)(line - p) : (size_t)(end - p);
+
+		if (len > strlen(TABLES_MARK_PREFIX) && len < sizeof(ret->name) &&
+		    memcmp(p, TABLES_MARK_PREFIX, strlen(TABLES_MARK_PREFIX)) == 0) {
+			memcpy(ret->name, p, len);
+			ret->name[len] = '\0';
+			return tables_database_valid(ret->name) ? 0 : -EPROTO;
+		}
+		p += len;
+	}
+	return -EPROTO;
+}
+
+const char *tables_mark_error(int err, const char **ret_hint)
+{
+	if (err == -ENOENT) {
+		*ret_hint = "`pyprofctl fleet init` creates them";
+		return "the tables are missing";
+	}
+	*ret_hint = "use another database, and `pyprofctl fleet init`, or the version of pyprof "
+		    "that created them";
+	return "the tables are of another version";
 }
 
 /* ---- lists of columns ---- */
 
-struct list {
-	FILE *out;
-	bool types;
-	const char *comma;
-};
-
-#define ARRAY "Array"
-
-static void put_type(const char *wrap, const char *type, FILE *out)
+static void put_columns(const struct table_column *c, bool types, FILE *out)
 {
-	if (!wrap)
-		fprintf(out, " %s", type);
-	else if (strcmp(wrap, ARRAY) == 0)
-		fprintf(out, " Array(%s)", type);
-	else
-		fprintf(out, " AggregateFunction(%s, %s)", wrap, type);
-}
-
-/* group: NULL, or the name before the dot; wrap: NULL, ARRAY, or an aggregate function. */
-static void put_column(struct list *l, const char *group, const char *name, const char *wrap,
-		       const char *type)
-{
-	fprintf(l->out, "%s`%s%s%s`", l->comma, group ? group : "", group ? "." : "", name);
-	l->comma = ", ";
-	if (l->types)
-		put_type(wrap, type, l->out);
-}
-
-static void put_columns(struct list *l, const struct table_column *c)
-{
-	for (; c->name; c++)
-		put_column(l, NULL, c->name, NULL, c->type);
-}
-
-static void put_samples(struct list *l)
-{
-	char key[COLUMN_KEY_MAX];
-
-	put_column(l, "samples", "stack", ARRAY, "FixedString(16)");
-	for (const struct tables_figure *f = tables_figures; f->name; f++)
-		put_column(l, "samples", f->name, ARRAY, "UInt64");
-	for (int c = 0; c < COLUMNS; c++)
-		put_column(l, "samples", column_key(c, key), ARRAY, "UInt64");
-}
-
-static void put_profile(struct list *l)
-{
-	put_columns(l, labels);
-	put_samples(l);
-	put_columns(l, figures);
-}
-
-static void put_inbox(struct list *l)
-{
-	put_column(l, NULL, "kind", NULL, "UInt8");
-	put_profile(l);
-	put_columns(l, functions);
-	put_columns(l, stacks);
-}
-
-static void put_hours(struct list *l)
-{
-	char key[COLUMN_KEY_MAX];
-
-	put_columns(l, hours);
-	put_column(l, NULL, "value", "sum", "UInt64");
-	put_column(l, NULL, "top", "max", "UInt64");
-	put_column(l, NULL, "variance", "sum", "Float64");
-	put_column(l, NULL, "intervals", "sum", "UInt64");
-	for (const struct tables_figure *f = tables_figures; f->name; f++)
-		put_column(l, NULL, f->name, f->merge, "UInt64");
-	for (int c = 0; c < COLUMNS; c++)
-		put_column(l, NULL, column_key(c, key), tables_column_merge(c), "UInt64");
+	for (const char *comma = ""; c->name; c++, comma = ", ") {
+		fprintf(out, "%s`%s`", comma, c->name);
+		if (types)
+			fprintf(out, " %s", c->type);
+	}
 }
 
 /* ---- statements ---- */
 
-static void create_database(const char *database, FILE *out)
+static void create_database(const char *database, const struct tables_mark *mark, FILE *out)
 {
+	(void)mark;
 	fprintf(out, "CREATE DATABASE IF NOT EXISTS %s", database);
 }
 
-static void begin_table(const char *database, const char *name, FILE *out)
+static void begin_table(const char *database, const char *name, const struct table_column *columns,
+			FILE *out)
 {
 	fprintf(out, "CREATE TABLE IF NOT EXISTS %s.%s (", database, name);
+	put_columns(columns, true, out);
 }
 
-static void create_profiles(const char *database, FILE *out)
+/* Partitions are hours, so that the state of an hour can be compared (rollup.h). */
+static void create_profiles(const char *database, const struct tables_mark *mark, FILE *out)
 {
-	begin_table(database, "profiles", out);
-	put_profile(&(struct list){out, true, ""});
-	fputs(") ENGINE = ReplacingMergeTree() PARTITION BY day ORDER BY (service, time, host, id)"
-	      " SETTINGS index_granularity = 256",
-	      out);
+	begin_table(database, "profiles", profiles, out);
+	fprintf(out,
+		", `%s` UInt8) ENGINE = ReplacingMergeTree() PARTITION BY intDiv(toUInt32(time), "
+		"3600) ORDER BY (service, time, host, id) SETTINGS index_granularity = 256",
+		mark->name);
 }
 
-static void create_functions(const char *database, FILE *out)
+static void create_functions(const char *database, const struct tables_mark *mark, FILE *out)
 {
-	begin_table(database, "functions", out);
-	fputs("`day` Date, `service` String, ", out);
-	put_columns(&(struct list){out, true, ""}, functions);
+	(void)mark;
+	begin_table(database, "functions", functions, out);
 	fputs(") ENGINE = ReplacingMergeTree() PARTITION BY toYYYYMM(day)"
 	      " ORDER BY (service, function)",
 	      out);
 }
 
-static void create_stacks(const char *database, FILE *out)
+static void create_stacks(const char *database, const struct tables_mark *mark, FILE *out)
 {
-	begin_table(database, "stacks", out);
-	fputs("`day` Date, `service` String, ", out);
-	put_columns(&(struct list){out, true, ""}, stacks);
-	fputs(") ENGINE = ReplacingMergeTree() PARTITION BY toYYYYMM(day) ORDER BY (service, "
-	      "stack)",
+	(void)mark;
+	begin_table(database, "stacks", stacks, out);
+	fputs(") ENGINE = ReplacingMergeTree() PARTITION BY toYYYYMM(day)"
+	      " ORDER BY (service, stack)",
 	      out);
-}
-
-static void create_inbox(const char *database, FILE *out)
-{
-	begin_table(database, "inbox", out);
-	put_inbox(&(struct list){out, true, ""});
-	fputs(") ENGINE = Null", out);
-}
-
-static void begin_view(const char *database, const char *to, FILE *out)
-{
-	fprintf(out, "CREATE MATERIALIZED VIEW IF NOT EXISTS %s.to_%s TO %s.%s AS SELECT ",
-		database, to, database, to);
-}
-
-static void end_view(const char *database, enum tables_kind kind, FILE *out)
-{
-	fprintf(out, " FROM %s.inbox WHERE kind = %d", database, kind);
-}
-
-static void create_view_of_functions(const char *database, FILE *out)
-{
-	begin_view(database, "functions", out);
-	fputs("`day`, `service`, ", out);
-	put_columns(&(struct list){out, false, ""}, functions);
-	end_view(database, TABLES_FUNCTION, out);
-}
-
-static void create_view_of_stacks(const char *database, FILE *out)
-{
-	begin_view(database, "stacks", out);
-	fputs("`day`, `service`, ", out);
-	put_columns(&(struct list){out, false, ""}, stacks);
-	end_view(database, TABLES_STACK, out);
-}
-
-static void create_view_of_profiles(const char *database, FILE *out)
-{
-	begin_view(database, "profiles", out);
-	put_profile(&(struct list){out, false, ""});
-	end_view(database, TABLES_PROFILE, out);
 }
 
 void tables_write_like_hours(const char *database, const char *name, FILE *out)
 {
-	begin_table(database, name, out);
-	put_hours(&(struct list){out, true, ""});
-	fputs(") ENGINE = AggregatingMergeTree() PARTITION BY hour"
-	      " ORDER BY (service, stack, function, name, version, mode, options)",
+	begin_table(database, name, hours, out);
+	fputs(") ENGINE = AggregatingMergeTree() PARTITION BY hour ORDER BY (kind, service, "
+	      "version, mode, options, stack, function, name)",
 	      out);
 }
 
-static void create_hours(const char *database, FILE *out)
+static void create_hours(const char *database, const struct tables_mark *mark, FILE *out)
 {
+	(void)mark;
 	tables_write_like_hours(database, "hours", out);
 }
 
-bool tables_write_create(unsigned int i, const char *database, FILE *out)
+/* The table with the mark is the last one: if it exists, all do. */
+bool tables_write_create(unsigned int i, const char *database, const struct tables_mark *mark,
+			 FILE *out)
 {
-	static void (*const statements[])(const char *database, FILE *out) = {
-		create_database,
-		create_profiles,
-		create_functions,
-		create_stacks,
-		create_hours,
-		create_inbox,
-		create_view_of_functions,
-		create_view_of_stacks,
-		create_view_of_profiles,
+	static void (*const statements[])(const char *database, const struct tables_mark *mark,
+					  FILE *out) = {
+		create_database, create_functions, create_stacks, create_hours, create_profiles,
 	};
 
 	if (i >= sizeof(statements) / sizeof(statements[0]))
 		return false;
-	statements[i](database, out);
+	statements[i](database, mark, out);
 	return true;
 }
 
-void tables_write_insert(const char *database, FILE *out)
+void tables_write_insert(enum tables_kind kind, const char *database,
+			 const struct tables_mark *mark, FILE *out)
 {
-	fprintf(out, "INSERT INTO %s%sinbox (", database ? database : "", database ? "." : "");
-	put_inbox(&(struct list){out, false, ""});
+	static const struct {
+		const char *name;
+		const struct table_column *columns;
+	} tables[TABLES_KINDS] = {
+		[TABLES_FUNCTIONS] = {"functions", functions},
+		[TABLES_STACKS] = {"stacks", stacks},
+		[TABLES_PROFILES] = {"profiles", profiles},
+	};
+
+	fprintf(out, "INSERT INTO %s%s%s (", database ? database : "", database ? "." : "",
+		tables[kind].name);
+	put_columns(tables[kind].columns, false, out);
+	if (kind == TABLES_PROFILES)
+		fprintf(out, ", `%s`", mark->name);
 	fputs(") FORMAT RowBinary", out);
 }

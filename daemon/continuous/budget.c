@@ -39,6 +39,18 @@ static bool turn(struct budget *b, uint64_t sampling_ns)
 	return b->skip != before;
 }
 
+uint64_t budget_own(struct budget *b, uint64_t all_ns, uint64_t own_ns, bool others)
+{
+	const uint64_t all = all_ns - b->all_ns, own = own_ns - b->own_ns;
+
+	if ((others || b->others) && all > own)
+		b->others_ns += all - own;
+	b->all_ns = all_ns;
+	b->own_ns = own_ns;
+	b->others = others;
+	return all_ns - b->others_ns;
+}
+
 bool budget_update(struct budget *b, uint64_t now_ns, uint64_t cpu_ns, uint64_t sampling_ns)
 {
 	if (now_ns <= b->now_ns || cpu_ns < b->cpu_ns)

@@ -24,9 +24,19 @@ struct budget {
 	uint32_t skip;		   /* one of so many samples is taken; 1: all */
 	double used;		   /* share of a core over the last turn */
 	uint64_t lowered;	   /* times that the rate was lowered */
+	/* see budget_own() */
+	uint64_t all_ns, own_ns, others_ns;
+	bool others;
 };
 
 void budget_init(struct budget *b, double share, uint64_t now_ns, uint64_t cpu_ns);
+
+/*
+ * The CPU time that counts, of all that the daemon used so far: while it also observes what clients asked for
+ * (others: it does so from now on), only the part that is known to be its own, own_ns. Otherwise a client's
+ * trace would use up the savings for new processes.
+ */
+uint64_t budget_own(struct budget *b, uint64_t all_ns, uint64_t own_ns, bool others);
 
 /*
  * now_ns: CLOCK_MONOTONIC. cpu_ns: CPU time used so far, all of it. sampling_ns: the part of it that

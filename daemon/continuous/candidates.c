@@ -61,6 +61,11 @@ bool candidates_remove(struct candidates *c, pid_t pid, bool counted)
 	return false;
 }
 
+void candidates_gone(struct candidates *c, const struct candidate *who)
+{
+	c->short_lived += who->since_ns != 0;
+}
+
 bool candidates_take(struct candidates *c, uint64_t now_ns, uint64_t age_ns, struct candidate *ret)
 {
 	if (!c->n || c->v[0].since_ns + age_ns > now_ns)

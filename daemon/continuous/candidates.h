@@ -18,7 +18,7 @@
 
 struct candidate {
 	pid_t pid;
-	uint64_t since_ns;	      /* its exec or fork, CLOCK_MONOTONIC */
+	uint64_t since_ns;	      /* its exec or fork, CLOCK_MONOTONIC; 0: found by a scan */
 	struct pyp_arrival_file file; /* ino 0: unknown */
 };
 
@@ -36,6 +36,8 @@ void candidates_deinit(struct candidates *c);
 void candidates_add(struct candidates *c, const struct candidate *new);
 /* Returns whether it was there. counted: as short-lived. */
 bool candidates_remove(struct candidates *c, pid_t pid, bool counted);
+/* One that was taken has ended before it could be looked at: short-lived, if its start was reported. */
+void candidates_gone(struct candidates *c, const struct candidate *who);
 
 /* Removes the oldest one if it has this age now. */
 bool candidates_take(struct candidates *c, uint64_t now_ns, uint64_t age_ns, struct candidate *ret);

@@ -29,15 +29,26 @@ static uint64_t ns_of(const struct timeval *tv)
 	return (uint64_t)tv->tv_sec * 1000000000u + (uint64_t)tv->tv_usec * 1000u;
 }
 
-/* The daemon, its helpers that have ended, and the samples in other processes. */
-uint64_t continuous_cpu_ns(const struct continuous *c)
+/* Those that it samples are members. */
+static bool observes_others(const struct continuous *c)
+{
+	return sessions_count(c->sessions) > c->n - c->attaching;
+}
+
+/*
+ * The daemon, its helpers that have ended, and the samples in other processes. Merging on disk is not part of it:
+ * it has a limit of its own (merger.h), and no process should have to wait for it.
+ */
+uint64_t continuous_cpu_ns(struct continuous *c)
 {
 	struct rusage u;
-	uint64_t ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + c->counts.samples * SAMPLE_NS;
+	uint64_t ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + c->counts.samples * SAMPLE_NS -
+		      writer_counts(c->writer).merger.cpu_ns;
 
 	if (getrusage(RUSAGE_CHILDREN, &u) == 0)
 		ns += ns_of(&u.ru_utime) + ns_of(&u.ru_stime);
-	return ns;
+	return budget_own(&c->budget, ns, continuous_sampling_ns(c) + c->looking_ns,
+			  observes_others(c));
 }
 
 uint64_t continuous_sampling_ns(struct continuous *c)
@@ -190,10 +201,14 @@ int continuous_check(const struct continuous_opts *opts, struct diag *diag)
 
 static int open_writer(struct continuous *c, struct diag *diag)
 {
+	const struct merger_opts merging = {.after_ns = c->opts.merge_after_ns,
+					    .to_s = (uint32_t)(c->opts.merge_to_ns / 1000000000u)};
 	struct disk *disk = NULL;
 	int r = c->opts.dir ? disk_open(c->opts.dir, c->opts.disk_bytes, &disk, diag) : 0;
 
-	return r < 0 ? r : writer_new(c->event, disk, on_done, c, &c->writer, diag);
+	return r < 0 ? r
+		     : writer_new(c->event, disk, merging.to_s ? &merging : NULL, on_done, c,
+				  &c->writer, diag);
 }
 
 static int add_sources(struct continuous *c, struct diag *diag)

@@ -32,6 +32,9 @@
 #define CONTINUOUS_MEMORY_AGE_NS   3600000000000ull
 #define CONTINUOUS_DISK_BYTES	   (1024ull << 20)
 #define CONTINUOUS_PROCESSES_MAX   1000u
+#define CONTINUOUS_MERGE_AFTER_NS  3600000000000ull
+#define CONTINUOUS_MERGE_TO_NS	   300000000000ull
+#define CONTINUOUS_MERGE_TO_MAX_NS 3600000000000ull
 
 struct continuous_opts {
 	const char *match; /* regular expression for the command line; NULL: any */
@@ -41,6 +44,8 @@ struct continuous_opts {
 	const struct opt_words *labels; /* "name=value" */
 	uint64_t memory_bytes, disk_bytes;
 	const char *dir; /* NULL: in memory only */
+	/* On disk, older intervals are merged to longer ones; 0: they are not. */
+	uint64_t merge_after_ns, merge_to_ns;
 };
 
 struct continuous;

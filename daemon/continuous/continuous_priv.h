@@ -27,6 +27,7 @@ struct continuous_counts {
 	uint64_t attached, refused; /* processes, ever */
 	uint64_t not_python, left_out, over_limit;
 	uint64_t intervals, empty; /* kept; nothing was recorded */
+	uint64_t lost;		   /* intervals, before the writer has them */
 	uint64_t late;		   /* cuts left out, because the one before was not done */
 	uint64_t scans, samples;
 	char refusal[256]; /* the last one */
@@ -51,8 +52,9 @@ struct continuous {
 	struct keep *keep;
 	struct interval_sink *sinks;
 	struct budget budget;
-	uint64_t cut_ns; /* CPU time used for cuts */
-	uint64_t lost;	 /* reports, at the last scan */
+	uint64_t cut_ns;     /* CPU time used for cuts */
+	uint64_t looking_ns; /* the same for looking at new processes and attaching to them */
+	uint64_t lost;	     /* reports, at the last scan */
 	struct continuous_counts counts;
 };
 
@@ -72,7 +74,7 @@ void member_cut(struct continuous *c, struct member *m);
 void member_leave(struct continuous *c, struct member *m);
 
 /* CPU time that this mode has used so far, ns. */
-uint64_t continuous_cpu_ns(const struct continuous *c);
+uint64_t continuous_cpu_ns(struct continuous *c);
 /* The part of it for samples, cuts and intervals. */
 uint64_t continuous_sampling_ns(struct continuous *c);
 

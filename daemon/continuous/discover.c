@@ -24,6 +24,7 @@
 #define DEBT_US	 1000000u   /* while the budget is used up */
 /* Reports are read at most so often: a burst of processes wakes the daemon once. */
 #define REPORTS_US 250000u
+#define AGAIN_NS   (60 * UINT64_C(1000000000))
 #define SCAN_US	   (600 * UINT64_C(1000000))
 
 static void look_at(struct continuous *c, uint64_t us)
@@ -54,12 +55,22 @@ void discover_soon(struct continuous *c)
 
 /* ---- attaching ---- */
 
-static void refuse(struct continuous *c, struct member *m, const struct diag *why)
+static void refuse(struct continuous *c, pid_t pid, const char *why)
 {
-	log_debug("process %d is not sampled: %s", (int)m->pid, why->msg);
-	snprintf(c->counts.refusal, sizeof(c->counts.refusal), "%d: %.200s", (int)m->pid, why->msg);
+	log_debug("process %d is not sampled: %s", (int)pid, why);
+	snprintf(c->counts.refusal, sizeof(c->counts.refusal), "%d: %.200s", (int)pid, why);
 	c->counts.refused++;
+}
+
+/* On an overloaded machine, looking at a process can take too long: that is tried again later. */
+static void refuse_member(struct continuous *c, struct member *m, int r, const char *why)
+{
+	struct candidate again = {.pid = m->pid, .since_ns = clock_monotonic_ns() + AGAIN_NS};
+
+	refuse(c, m->pid, why);
 	member_remove(c, m);
+	if (r == -ETIMEDOUT)
+		candidates_add(&c->candidates, &again);
 }
 
 /* One more step. Returns false if m was removed. */
@@ -73,7 +84,7 @@ static bool attach(struct continuous *c, struct member *m)
 	if (r == 0)
 		r = sessions_attach(c->sessions, m->pid, true, &c->opts.target, &diag);
 	if (r < 0) {
-		refuse(c, m, &diag);
+		refuse_member(c, m, r, diag.msg);
 		return false;
 	}
 	m->asked_ns = 0;
@@ -92,8 +103,12 @@ static void attach_all(struct continuous *c)
 
 static int on_looked(sd_event_source *source, void *ctx)
 {
+	const uint64_t cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct continuous *c = ctx;
+
 	(void)source;
-	attach_all(ctx);
+	attach_all(c);
+	c->looking_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	return 0;
 }
 
@@ -127,6 +142,11 @@ static void adopt(struct continuous *c, const struct process *p)
 static void dismiss(struct continuous *c, const struct candidate *who, int why)
 {
 	arrivals_forget(c->arrivals, who->pid);
+	/* Its end is reported up to REPORTS_US later than it can be seen. */
+	if (why == -ESRCH)
+		candidates_gone(&c->candidates, who);
+	else if (why != -ENOENT && why != -EACCES)
+		refuse(c, who->pid, strerror(-why));
 	if (why != -ENOENT)
 		return;
 	c->counts.not_python++;
@@ -159,7 +179,7 @@ static void judge(struct continuous *c, const struct candidate *who)
 static int on_look(sd_event_source *source, uint64_t usec, void *ctx)
 {
 	struct continuous *c = ctx;
-	const uint64_t begin = clock_monotonic_ns();
+	const uint64_t begin = clock_monotonic_ns(), cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	uint64_t now = begin;
 	struct candidate who;
 
@@ -170,6 +190,7 @@ static int on_look(sd_event_source *source, uint64_t usec, void *ctx)
 		judge(c, &who);
 		now = clock_monotonic_ns();
 	}
+	c->looking_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	discover_soon(c);
 	return 0;
 }

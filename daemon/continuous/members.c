@@ -90,10 +90,12 @@ static void give(struct continuous *c, const struct member *m, struct snapshot *
 	else
 		snapshot_free(s);
 	r = iv ? set_labels(c, m, iv) : -ENOMEM;
-	if (r == 0)
+	if (r == 0) {
 		writer_put(c->writer, TAKE_PTR(iv));
-	else
-		log_warning("process %d: an interval is lost: %s", (int)m->pid, strerror(-r));
+		return;
+	}
+	c->counts.lost++;
+	log_warning("process %d: an interval is lost: %s", (int)m->pid, strerror(-r));
 }
 
 void member_cut(struct continuous *c, struct member *m)

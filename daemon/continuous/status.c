@@ -43,10 +43,12 @@ static json_t *disk(const struct continuous *c, const struct writer_counts *w)
 {
 	if (!c->opts.dir)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "directory", text(c->opts.dir),
-			 "files", integer(w->disk.files), "bytes", integer(w->disk.bytes),
-			 "max_bytes", integer(w->disk.max_bytes), "removed",
-			 integer(w->disk.removed), "failed", integer(w->disk.failed), "error",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "directory",
+			 text(c->opts.dir), "files", integer(w->disk.files), "bytes",
+			 integer(w->disk.bytes), "max_bytes", integer(w->disk.max_bytes), "removed",
+			 integer(w->disk.removed), "merged", integer(w->merger.merged),
+			 "not_merged", integer(w->merger.failed), "merge_cpu_ns",
+			 integer(w->merger.cpu_ns), "failed", integer(w->disk.failed), "error",
 			 text(w->error));
 }
 
@@ -56,11 +58,12 @@ json_t *continuous_status(struct continuous *c)
 	const struct budget *b = &c->budget;
 	const uint32_t rate = target_opts_rate(&c->opts.target);
 
-	return json_pack("{s:o, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "interval_ns",
-			 integer(c->opts.interval_ns), "rate_hz", (double)rate / b->skip,
-			 "cpu_percent", 100 * b->used, "cpu_budget_percent", 100 * b->share,
-			 "rate_lowered", integer(b->lowered), "intervals",
+	return json_pack("{s:o, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "interval_ns", integer(c->opts.interval_ns), "rate_hz",
+			 (double)rate / b->skip, "cpu_percent", 100 * b->used, "cpu_budget_percent",
+			 100 * b->share, "rate_lowered", integer(b->lowered), "intervals",
 			 integer(c->counts.intervals), "empty", integer(c->counts.empty),
-			 "lost_intervals", integer(w.dropped + w.failed), "processes", processes(c),
+			 "lost_intervals", integer(c->counts.lost + w.dropped + w.failed),
+			 "left_out_cuts", integer(c->counts.late), "processes", processes(c),
 			 "memory", memory(c), "disk", disk(c, &w));
 }

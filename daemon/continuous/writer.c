@@ -43,7 +43,8 @@ struct writer {
 	void *ctx;
 	/* Of the thread: */
 	struct disk *disk;
-	char *cut; /* bytes of the cut's file so far */
+	struct merger *merger; /* NULL: old intervals are not merged */
+	char *cut;	       /* bytes of the cut's file so far */
 	size_t ncut, room;
 };
 
@@ -111,7 +112,7 @@ static void complete(struct writer *w, struct job *j)
 	int r = snapshot_pseudo(j->iv->snapshot);
 
 	if (r == 0)
-		r = gz_pack_interval(j->iv, &data, &size, &diag);
+		r = gz_pack_interval(j->iv, GZ_FAST, &data, &size, &diag);
 	if (r == 0 && w->disk && !cut_append(w, data, size))
 		r = -ENOMEM;
 	if (r == 0)
@@ -134,14 +135,24 @@ static void report(struct writer *w, int r, const struct diag *diag)
 		log_warning("%s; intervals are kept in memory only", diag->msg);
 }
 
+static void merge_more(struct writer *w)
+{
+	merger_turn(w->merger, w->disk, clock_unix_ns());
+	pthread_mutex_lock(&w->lock);
+	w->counts.disk = disk_counts(w->disk);
+	w->counts.merger = merger_counts(w->merger);
+	pthread_mutex_unlock(&w->lock);
+}
+
 static void write_cut(struct writer *w, uint64_t unix_ns)
 {
 	struct diag diag = {0};
 
-	if (!w->disk || !w->ncut)
-		return;
-	report(w, disk_write(w->disk, unix_ns, w->cut, w->ncut, &diag), &diag);
+	if (w->disk && w->ncut)
+		report(w, disk_write(w->disk, unix_ns, w->cut, w->ncut, &diag), &diag);
 	w->ncut = 0;
+	if (w->merger)
+		merge_more(w);
 }
 
 static struct job *next_job(struct writer *w)
@@ -217,6 +228,7 @@ static void destroy(struct writer *w)
 {
 	sd_event_source_disable_unref(w->source);
 	closep(&w->wake);
+	merger_free(w->merger);
 	disk_free(w->disk);
 	pthread_cond_destroy(&w->more);
 	pthread_mutex_destroy(&w->lock);
@@ -224,8 +236,8 @@ static void destroy(struct writer *w)
 	free(w);
 }
 
-int writer_new(struct sd_event *event, struct disk *disk, writer_done_fn done, void *ctx,
-	       struct writer **ret, struct diag *diag)
+int writer_new(struct sd_event *event, struct disk *disk, const struct merger_opts *merging,
+	       writer_done_fn done, void *ctx, struct writer **ret, struct diag *diag)
 {
 	struct writer *w = calloc(1, sizeof(*w));
 	int r;
@@ -245,6 +257,8 @@ int writer_new(struct sd_event *event, struct disk *disk, writer_done_fn done, v
 	w->ctx = ctx;
 	w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = w->wake < 0 ? -errno : sd_event_add_io(event, &w->source, w->wake, EPOLLIN, on_wake, w);
+	if (r >= 0 && disk && merging)
+		r = merger_new(disk_descriptor(disk), merging, &w->merger, diag);
 	if (r >= 0)
 		r = worker_start(&w->thread, writer_main, w);
 	if (r < 0) {

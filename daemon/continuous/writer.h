@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/diag.h"
+#include "continuous/merger.h"
 #include "history/disk.h"
 #include "history/keep.h"
 
@@ -26,12 +27,16 @@ struct writer_counts {
 	uint64_t failed;  /* could not be completed */
 	uint64_t cpu_ns;  /* that the thread has used */
 	struct disk_counts disk;
+	struct merger_counts merger;
 	char error[256]; /* of the last file that could not be written; "": none since */
 };
 
-/* Takes disk (NULL: intervals are not written), also on failure. */
-int writer_new(struct sd_event *event, struct disk *disk, writer_done_fn done, void *ctx,
-	       struct writer **ret, struct diag *diag);
+/*
+ * Takes disk (NULL: intervals are not written), also on failure. merging: of old ones in it; NULL: they
+ * are not merged.
+ */
+int writer_new(struct sd_event *event, struct disk *disk, const struct merger_opts *merging,
+	       writer_done_fn done, void *ctx, struct writer **ret, struct diag *diag);
 /* Completes what is in the queue, which may take some seconds, and delivers it. NULL is accepted. */
 void writer_free(struct writer *w);
 DEFINE_FREEP(struct writer, writer_free)

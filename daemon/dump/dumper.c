@@ -93,7 +93,7 @@ static void parts_deinit(struct parts *p)
 int dumper_open(pid_t pid, struct dumper **ret, struct diag *diag)
 {
 	_cleanup_(dumper_freep) struct dumper *d = calloc(1, sizeof(*d));
-	struct inspect_opts io = {.check = true, .details = true};
+	struct inspect_opts io = {.check = true, .details = true, .patient = true};
 	int r;
 
 	if (!d)
@@ -131,6 +131,10 @@ static int read_threads(struct parts *p, struct diag *diag)
 	}
 	p->nstacks = 0;
 	p->stacks = NULL;
+	if (r == -ETIMEDOUT || r == -EBUSY)
+		return diag_set(diag, r, PYP_EXIT_FAILURE,
+				"does it map files of a file system that does not answer?",
+				"reading the stacks of process %d timed out", target->pid);
 	return diag_errno(diag, -r, "cannot read the stacks of process %d", target->pid);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "inspect/inspect.h"
+#include "target/refusal.h"
 #include "target/target.h"
 
 struct objects {
@@ -59,6 +60,8 @@ int objects_census(struct objects *o, struct census *ret, struct diag *diag)
 	if (r < 0 && !target_alive(o->target))
 		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "", "process %d has ended", pid);
 	switch (r) {
+	case -EPERM:
+		return refusal_explain(pid, refusal_scope(), diag);
 	case -EOPNOTSUPP:
 		return diag_set(diag, r, PYP_EXIT_UNTRACEABLE, "",
 				"object lists of Python %s in process %d are not supported%s",

@@ -33,6 +33,7 @@
 #include "estimate/estimate.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +84,7 @@ void estimate_clear(struct estimate *e)
 		.nfuncs = e->nfuncs,
 		.funcs_cap = e->funcs_cap,
 		.last = e->last,
+		.progress.on = e->progress.on,
 	};
 
 	if (e->nfuncs)
@@ -317,6 +319,35 @@ void estimate_own_cpu(struct estimate *e, double ns)
 		e->own_cpu += ns;
 }
 
+void estimate_fold_end(struct estimate *e)
+{
+	forget_last(e);
+	last_clear(&e->last);
+}
+
+void estimate_count_marks(struct estimate *e, bool on, uint64_t unlike_ns)
+{
+	const double gap = e->gap_ns, unlike = fmin(gap, (double)unlike_ns);
+
+	/* Marks that follow a gap tell more of it than the window before. */
+	if (!on)
+		last_raise(e, gap - unlike);
+	e->gap_ns = on ? 0 : unlike;
+	estimate_fold_end(e);
+	progress_settle(e);
+	e->progress.on = on;
+	if (on)
+		e->progress.marked.lost = gap;
+}
+
+void estimate_set_marks(struct estimate *e, uint64_t total, double per_ns)
+{
+	struct estimate_marked *m = &e->progress.marked;
+
+	m->total = (double)total;
+	m->guessed = per_ns * m->lost;
+}
+
 int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, uint64_t length_ns,
 		  const struct cost *cost, double scale)
 {
@@ -336,6 +367,8 @@ int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, ui
 	w.cost_factor = scale * cost_factor(&w, scale * taken);
 	sum_nodes(e, tree, &w);
 	last_begin(&e->last, (double)length_ns, w.cpu, w.wait);
+	e->last.calls = w.events / 2;
+	progress_add_window(e);
 	e->last.expected = taken;
 	e->last.taken = w.cost_factor * taken;
 	e->seen_cpu += w.cpu;
@@ -344,12 +377,6 @@ int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, ui
 	last_raise(e, (double)length_ns + e->gap_ns);
 	e->gap_ns = 0;
 	return 0;
-}
-
-void estimate_fold_end(struct estimate *e)
-{
-	forget_last(e);
-	last_clear(&e->last);
 }
 
 int estimate_sample(struct estimate *e, const struct calltree *tree, uint32_t node)

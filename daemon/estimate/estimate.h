@@ -32,7 +32,34 @@ struct estimate_last {
 	double length; /* ns of the program's own time; 0: no window */
 	double weight; /* weight so far: represented time / length */
 	double cpu, wait;
+	bool marked; /* marks were counted */
+	double calls, marks;
 	double taken, expected; /* probes' time: as corrected, and from measured costs */
+};
+
+/* Sums over windows in which marks were counted, of calls c of all functions and marks m. */
+struct estimate_marked {
+	double lost;	/* time in ns without windows before these marks were counted */
+	double guessed; /* marks in that time */
+	double total;	/* marks in all, in windows and gaps; 0: unknown */
+	double all_marks, all_calls; /* in windows, weighted like calls of nodes */
+	double calls, marks;	     /* weighted by the gaps that windows represent: */
+	double c2, m2, cm;	     /* sums of c^2, m^2, c m */
+	double cpu;		     /* weighted CPU time of these windows: M, see estimate.c */
+	double cpu2, c_cpu;	     /* sums of M^2, c M */
+};
+
+/* See estimate/progress.h. */
+struct estimate_progress {
+	bool on;	   /* marks are counted in windows */
+	double now;	   /* marks in the current window */
+	double shown;	   /* marks in windows, unweighted */
+	double shown_with; /* calls in these windows, unweighted */
+	struct estimate_marked marked;
+	struct estimate_marked done; /* the same of earlier marks, in calls instead of marks */
+	double shown_before;	     /* earlier marks in windows, unweighted */
+	double shown_without;	     /* calls in windows without marks, unweighted */
+	double lost; /* time in ns without windows and without usable marks after it */
 };
 
 struct estimate {
@@ -54,9 +81,11 @@ struct estimate {
 				   * costs */
 	uint64_t windows;	  /* number of windows that represent more than themselves */
 	double size[2], size2[2]; /* sums of represented time and its square: CPU, wall */
+	double calls;		  /* of all functions in all windows, weighted */
 	double length, length2;	  /* the same for elapsed time, whether threads run or not */
 	double length_cpu;	  /* sum of elapsed time * CPU time */
 	double samples;		  /* in all nodes */
+	struct estimate_progress progress;
 };
 
 void estimate_init(struct estimate *e);
@@ -67,6 +96,23 @@ void estimate_clear(struct estimate *e);
 void estimate_gap(struct estimate *e, uint64_t ns);
 /* The target used ns of CPU time without probes, in or between windows. */
 void estimate_own_cpu(struct estimate *e, double ns);
+
+/*
+ * From now on, other marks are counted in windows, or none. Set the number of the earlier ones before. The
+ * gap so far is not represented by windows that follow, nor its last unlike_ns by those before, as the
+ * program does something else then.
+ */
+void estimate_count_marks(struct estimate *e, bool on, uint64_t unlike_ns);
+/* A thread passes a mark in the current window. */
+static inline void estimate_mark(struct estimate *e)
+{
+	e->progress.now++;
+}
+/*
+ * The number of marks since they are counted, or since estimate_clear; 0: unknown. per_ns: their rate in
+ * the beginning, which is taken for that of the time without windows before.
+ */
+void estimate_set_marks(struct estimate *e, uint64_t total, double per_ns);
 
 /*
  * End a window that shows length_ns of the program's own time, and move the tree's figures here.
@@ -92,6 +138,7 @@ struct estimate_result {
 	double rest;	     /* factor that makes windows add up to the target's CPU time */
 	double counts;	     /* factor of counts for the same purpose: see result.c */
 	double counts_error; /* relative error of counts: their own, and that shared by all */
+	bool by_marks;	     /* counts are scaled by marks */
 	double cost_factor;  /* cost in all windows / given cost */
 	struct fit fit;
 	double systematic; /* relative error of windows' CPU time without probes */

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The last window (private to estimate/). It also represents half of the gap after it, whose length
- * is known only when the next window begins. So its figures are kept, and its weight in the
- * estimate's sums can be raised.
+ * The last window, and sums over windows (private to estimate/). The last window also represents half
+ * of the gap after it, whose length is known only when the next window begins. So its figures are
+ * kept, and its weight in the estimate's sums can be raised.
  */
 #ifndef PYPROF_ESTIMATE_ESTIMATE_PRIV_H
 #define PYPROF_ESTIMATE_ESTIMATE_PRIV_H
 
 #include "estimate/estimate.h"
+
+/* Sums of a function's calls over windows in which marks were counted */
+struct estimate_func_marked {
+	double calls, c2, cm;
+};
 
 /* Sums of a function's figures z over windows; wall: CPU time plus waiting */
 struct estimate_func {
@@ -16,6 +21,7 @@ struct estimate_func {
 	double sum[SNAPSHOT_FIGURES]; /* sums of z, z^2 and z M: see estimate.c */
 	double square[SNAPSHOT_FIGURES];
 	double product[SNAPSHOT_FIGURES];
+	struct estimate_func_marked marked, done; /* as in struct estimate_progress */
 };
 
 /* Figures of a window. Lists contain only nodes and functions with figures, without duplicates. */
@@ -28,6 +34,9 @@ struct estimate_last_func {
 	uint32_t func;
 	double z[SNAPSHOT_FIGURES];
 };
+
+/* Widens a variance known from only n windows. */
+double estimate_widened(double var, double n);
 
 /* Make room for nodes and functions. -ENOMEM: the lists are unchanged. */
 int last_reserve(struct estimate_last *last, uint32_t nodes, uint32_t funcs);
@@ -46,5 +55,10 @@ void last_raise(struct estimate *e, double ns);
 
 /* Move a node's figures to another node. */
 void last_move(struct estimate *e, uint32_t from, uint32_t to);
+
+/* Marks (progress.c): the last window has ended, with its calls. */
+void progress_add_window(struct estimate *e);
+/* The marks so far are no longer counted. */
+void progress_settle(struct estimate *e);
 
 #endif

@@ -27,10 +27,11 @@
 
 #include <math.h>
 
-#define KNOWN_TO 0.1  /* prior error of the cost */
-#define APART	 0.08 /* error of a function's cost relative to the common cost */
-#define MOST	 0.3  /* limit of the correction; beyond it the cause is not the cost */
-#define TURNS	 3    /* iterations, because the errors of shares depend slightly on the factor */
+#define KNOWN_TO  0.1  /* prior error of the cost */
+#define APART	  0.08 /* error of a function's cost relative to the common cost */
+#define SCALED_TO 0.1  /* error of the scale of costs: 0.14 with nothing but empty calls */
+#define MOST	  0.3  /* limit of the correction; beyond it the cause is not the cost */
+#define TURNS	  3    /* iterations, because the errors of shares depend slightly on the factor */
 
 struct sums {
 	double own, taken, samples;
@@ -110,8 +111,22 @@ static double solve(const struct fit_row *rows, size_t n, const struct sums *s, 
 		above += slope * off / v;
 		below += slope * slope / v;
 	}
-	*variance = 1 / below;
-	return within(above / below, s);
+	x = within(above / below, s);
+	*variance = 1 / below + square(above / below - x);
+	return x;
+}
+
+/*
+ * Standard error of all probes' time, relative: that of the factor, by cost differences between
+ * functions, and by the reference that costs are scaled by in short windows.
+ */
+static double total_error(const struct fit_row *rows, size_t n, const struct sums *s, double error)
+{
+	double variance = 0;
+
+	for (size_t i = 0; i < n; i++)
+		variance += square(APART * rows[i].taken);
+	return hypot(hypot(error, SCALED_TO), s->taken > 0 ? sqrt(variance) / s->taken : 0);
 }
 
 static void weigh(struct fit_row *r, const struct sums *s, double x, double variance)
@@ -130,6 +145,7 @@ struct fit fit_solve(struct fit_row *rows, size_t n)
 	struct fit ret = {.samples = s.samples, .factor = 1, .error = KNOWN_TO};
 	double x = 0, variance = 0;
 
+	ret.total_error = total_error(rows, n, &s, ret.error);
 	for (size_t i = 0; i < n; i++)
 		rows[i].part = rows[i].spread = 0;
 	if (s.samples < 1 || s.own <= 0)
@@ -140,5 +156,6 @@ struct fit fit_solve(struct fit_row *rows, size_t n)
 		weigh(&rows[i], &s, x, variance);
 	ret.factor = 1 + x;
 	ret.error = sqrt(variance);
+	ret.total_error = total_error(rows, n, &s, ret.error);
 	return ret;
 }

@@ -21,8 +21,9 @@ struct fit_row {
 
 struct fit {
 	double samples;
-	double factor; /* cost of hits / measured cost */
-	double error;  /* standard error of factor */
+	double factor;	    /* cost of hits / measured cost */
+	double error;	    /* standard error of factor */
+	double total_error; /* the same of all probes' time, for other reasons, too: see fit.c */
 };
 
 /* Without samples, factor is 1 and all parts are 0. */

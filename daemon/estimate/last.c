@@ -79,6 +79,27 @@ static struct growth growth(double from, double to)
 	};
 }
 
+static void raise_marked(struct estimate_marked *p, const struct estimate_last *last,
+			 const struct growth *g)
+{
+	p->calls += g->sum * last->calls;
+	p->marks += g->sum * last->marks;
+	p->cpu += g->sum * last->cpu;
+	p->c2 += g->square * last->calls * last->calls;
+	p->m2 += g->square * last->marks * last->marks;
+	p->cm += g->square * last->calls * last->marks;
+	p->cpu2 += g->square * last->cpu * last->cpu;
+	p->c_cpu += g->square * last->calls * last->cpu;
+}
+
+static void raise_func_marked(struct estimate_func_marked *f, double calls, double marks,
+			      const struct growth *g)
+{
+	f->calls += g->sum * calls;
+	f->c2 += g->square * calls * calls;
+	f->cm += g->square * calls * marks;
+}
+
 static void raise_errors(struct estimate *e, double from, double to)
 {
 	const struct estimate_last *last = &e->last;
@@ -93,6 +114,8 @@ static void raise_errors(struct estimate *e, double from, double to)
 	e->length += g.sum * last->length;
 	e->length2 += g.square * last->length * last->length;
 	e->length_cpu += g.square * last->length * last->cpu;
+	if (last->marked)
+		raise_marked(&e->progress.marked, last, &g);
 	for (uint32_t k = 0; k < last->nfuncs; k++) {
 		struct estimate_func *f = &e->funcs[last->funcs[k].func];
 		const double *z = last->funcs[k].z;
@@ -104,6 +127,8 @@ static void raise_errors(struct estimate *e, double from, double to)
 			f->square[i] += g.square * z[i] * z[i];
 			f->product[i] += g.square * z[i] * size[wall];
 		}
+		if (last->marked)
+			raise_func_marked(&f->marked, z[SNAPSHOT_CALLS], last->marks, &g);
 	}
 }
 
@@ -137,6 +162,11 @@ void last_raise(struct estimate *e, double ns)
 	e->all_cpu += by * last->cpu;
 	e->expected += by * last->expected;
 	e->taken += by * last->taken;
+	e->calls += by * last->calls;
+	if (!last->marked)
+		return;
+	e->progress.marked.all_calls += by * last->calls;
+	e->progress.marked.all_marks += by * last->marks;
 }
 
 void last_move(struct estimate *e, uint32_t from, uint32_t to)

@@ -19,8 +19,9 @@
  *
  *    (t A + (1 - t) B)^2  +  (1 - t)^2 V^2
  *
- * in addition to differences that are unrelated to CPU time; t minimizes it. Times are always
- * scaled by CPU time, because they must add up to it.
+ * in addition to differences that are unrelated to CPU time; t minimizes it. Marks, if there are, give
+ * a third factor, without A and B (estimate/progress.h); the one with the smallest error is used. Times
+ * are always scaled by CPU time, because they must add up to it.
  */
 #include <errno.h>
 #include <math.h>
@@ -29,6 +30,7 @@
 
 #include "estimate/estimate.h"
 #include "estimate/estimate_priv.h"
+#include "estimate/progress.h"
 #include "estimate/taken.h"
 
 /* Iterations: the cost of hits determines the slowdown, which changes the cost. */
@@ -36,6 +38,13 @@
 
 /* Relative error of the post-trap slowdown between programs */
 #define SLOWDOWN_ERROR 0.3
+
+/*
+ * If fewer windows than that contain nearly all CPU or wall time, they say little about others, however
+ * alike they are: the relative error of one, which decreases fast with their number.
+ */
+#define FEW_WINDOWS 3.0
+#define FEW_ERROR   0.5
 
 /* Relative differences of hit costs between functions, as in fit.c */
 #define APART 0.08
@@ -64,9 +73,15 @@ static uint64_t rounded(double x)
 	return x < 1 ? x > 0 : (uint64_t)(x + 0.5);
 }
 
+/* Time that no window represents */
+static double unseen_ns(const struct estimate *e)
+{
+	return e->gap_ns + e->progress.lost + e->progress.done.lost + e->progress.marked.lost;
+}
+
 static double wait_rest(const struct estimate *e)
 {
-	return e->all_ns > 0 ? 1 + e->gap_ns / e->all_ns : 1;
+	return e->all_ns > 0 ? 1 + unseen_ns(e) / e->all_ns : 1;
 }
 
 /* Folded figures plus the tree's present ones */
@@ -109,7 +124,7 @@ static struct fit_row *row_of(const struct estimate_result *r, uint32_t node)
  * Widen a variance known from only n windows, so that 1.96 errors still cover 95 %. Student's t by
  * its expansion in 1 / (n - 1) (Abramowitz and Stegun, 26.7.5).
  */
-static double widened(double var, double n)
+double estimate_widened(double var, double n)
 {
 	const double z = 1.96, v = n - 1, z3 = z * z * z;
 	double t = z + (z3 + z) / (4 * v) + (5 * z3 * z * z + 16 * z3 + 3 * z) / (96 * v * v);
@@ -117,11 +132,22 @@ static double widened(double var, double n)
 	return var * (t / z) * (t / z);
 }
 
+/*
+ * The number of windows that contribute as much as these do. Weights w count as w - 1 in size, and as
+ * w (w - 1) in size2.
+ */
+static double effective_windows(const struct estimate *e, bool wall)
+{
+	double all = e->size[SNAPSHOT_CPU] > 0 ? e->all_cpu / e->size[SNAPSHOT_CPU] : 1;
+
+	return all * e->size[wall] * e->size[wall] / e->size2[wall];
+}
+
 /* The variance of a figure in windows, unscaled; negative: unknown. */
 static double windows_variance(const struct estimate *e, uint32_t func, enum snapshot_figure figure)
 {
 	bool wall = figure == SNAPSHOT_TOT_WALL || figure == SNAPSHOT_CUM_WALL;
-	double n = (double)e->windows, ratio, var;
+	double n = (double)e->windows, ratio, var, few;
 	const struct estimate_func *f;
 
 	if (!estimate_sampled(e))
@@ -131,7 +157,9 @@ static double windows_variance(const struct estimate *e, uint32_t func, enum sna
 	f = &e->funcs[func];
 	ratio = f->sum[figure] / e->size[wall];
 	var = f->square[figure] - 2 * ratio * f->product[figure] + ratio * ratio * e->size2[wall];
-	return var > 0 ? widened(var * n / (n - 1), n) : 0;
+	few = effective_windows(e, wall);
+	few = few < FEW_WINDOWS ? FEW_ERROR / (few * few) * f->sum[figure] : 0;
+	return (var > 0 ? estimate_widened(var * n / (n - 1), n) : 0) + few * few;
 }
 
 /* Subtract the post-trap slowdown (base/cost.h) from own time. taken becomes the change of own time
@@ -156,19 +184,55 @@ static double window_variation(const struct estimate *e)
 		return -1;
 	ratio = e->size[SNAPSHOT_CPU] / e->length;
 	var = e->size2[SNAPSHOT_CPU] - 2 * ratio * e->length_cpu + ratio * ratio * e->length2;
-	return var > 0 ? widened(var * n / (n - 1), n) / pow(e->size[SNAPSHOT_CPU], 2) : 0;
+	return var > 0 ? estimate_widened(var * n / (n - 1), n) / pow(e->size[SNAPSHOT_CPU], 2) : 0;
 }
 
-/* wrong: error of all probes' time in windows, ns; own: remaining CPU time, ns */
-static void scale_counts(struct estimate_result *r, double wrong, double own)
+/* Scale counts by marks if that has the smaller error. */
+static void scale_by_marks(struct estimate_result *r)
 {
-	double a = own > 0 ? wrong / own : 0, b = r->e->all_ns > 0 ? wrong / r->e->all_ns : a;
-	double variation = window_variation(r->e), t = 1;
+	double by_cpu = progress_cpu_error(r->e), error, common;
+	double factor = progress_factor(r->e, &error, &common);
 
+	if (factor <= 0 || (by_cpu >= 0 && error >= hypot(by_cpu, r->counts_error)))
+		return;
+	r->counts = factor;
+	r->counts_error = common;
+	r->by_marks = true;
+}
+
+/*
+ * The relative error of 1 / x, from that of x: to the larger side. What probes took is many times what is
+ * left in programs that only make calls.
+ */
+static double of_inverse(double error)
+{
+	return error / (1 - fmin(error, 0.9));
+}
+
+/*
+ * wrong: error of all probes' time in windows by the factor of the cost, ns; total: in all; own: remaining
+ * CPU time, ns
+ */
+static void scale_counts(struct estimate_result *r, double wrong, double total, double own)
+{
+	const double all_ns = r->e->all_ns > 0 ? r->e->all_ns : own;
+	double a = own > 0 ? wrong / own : 0, b = all_ns > 0 ? wrong / all_ns : 0;
+	double variation = window_variation(r->e), t = 1;
+	/*
+	 * Windows scaled by elapsed time have another CPU time than the target. What the cost of hits does
+	 * not explain of that, they miss: an idle process that was busy for a short time, for example.
+	 */
+	double missed = r->rest > 0 ? fabs(log(r->rest)) - a - log(2) : 0;
+
+	if (variation >= 0 && missed > 0)
+		variation = fmax(variation, missed * missed);
 	if (variation >= 0 && a > b)
 		t = fmax(0, (variation - b * (a - b)) / (variation + (a - b) * (a - b)));
 	r->counts = pow(r->rest, t) * pow(wait_rest(r->e), 1 - t);
+	a = own > 0 ? of_inverse(total / own) : 0;
+	b = all_ns > 0 ? of_inverse(total / all_ns) : 0;
 	r->counts_error = hypot(t * a + (1 - t) * b, (1 - t) * sqrt(fmax(0, variation)));
+	scale_by_marks(r);
 }
 
 /* ---- C functions ---- */
@@ -290,7 +354,7 @@ static double with_samples(const struct estimate_result *r, uint32_t node, doubl
 /* Distribute each function's share to its nodes. */
 static void distribute_shares(struct estimate_result *r)
 {
-	double own = 0, shared = 0, taken = 0, slowdown = 0, wrong;
+	double own = 0, shared = 0, taken = 0, slowdown = 0, wrong, total;
 
 	for (uint32_t i = 0; i < r->tree->n; i++) {
 		struct estimate_reconciled *s = &r->nodes[i];
@@ -314,7 +378,8 @@ static void distribute_shares(struct estimate_result *r)
 	for (uint32_t i = 0; i < r->tree->n && shared > 0; i++)
 		r->nodes[i].own *= own / shared;
 	r->rest = rest_of(r->e, own);
-	scale_counts(r, wrong, own);
+	total = hypot(r->fit.total_error * taken, SLOWDOWN_ERROR * slowdown);
+	scale_counts(r, wrong, total, own);
 }
 
 /* Compute the time that a report will subtract from each node, with its rounded counts. */
@@ -411,6 +476,8 @@ double estimate_variance(const struct estimate_result *r, uint32_t func,
 		systematic = r->systematic * r->rest * r->e->funcs[func].sum[figure];
 		return r->rest * r->rest * var + systematic * systematic;
 	}
+	if (r->by_marks)
+		var = progress_variance(r->e, &r->e->funcs[func]);
 	systematic = r->counts_error * r->counts * r->e->funcs[func].sum[figure];
 	return r->counts * r->counts * var + systematic * systematic;
 }

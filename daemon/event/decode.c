@@ -365,7 +365,8 @@ static enum decode_error decode_method(const void *data, size_t size, struct eve
 	return DECODE_OK;
 }
 
-static enum decode_error decode_delay(const void *data, size_t size, struct event *ev)
+/* A header only. */
+static enum decode_error decode_plain(const void *data, size_t size, struct event *ev)
 {
 	(void)data;
 	(void)size;
@@ -399,7 +400,8 @@ static const struct {
 	[PYP_REC_METHOD] = {decode_method, sizeof(struct pyp_rec_method)},
 	[PYP_REC_GC_START] = {decode_gc, sizeof(struct pyp_rec_gc)},
 	[PYP_REC_GC_STOP] = {decode_gc, sizeof(struct pyp_rec_gc)},
-	[PYP_REC_DELAY] = {decode_delay, sizeof(struct pyp_rec)},
+	[PYP_REC_DELAY] = {decode_plain, sizeof(struct pyp_rec)},
+	[PYP_REC_MARK] = {decode_plain, sizeof(struct pyp_rec)},
 	[PYP_REC_CODE_ID] = {decode_code_id, sizeof(struct pyp_rec_code_id)},
 };
 

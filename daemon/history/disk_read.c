@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "history/disk.h"
+#include "history/disk_index.h"
 #include "history/disk_tree.h"
 #include "history/keep.h"
 
@@ -40,48 +40,21 @@ static bool may_contain(const struct disk_file *f, const struct when_span *span)
 	return at >= from && at <= to + LONGEST_S;
 }
 
-/* *ret is malloc'ed. */
-static int read_whole(int dir, const char *name, char **ret, size_t *ret_size)
-{
-	_cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	_cleanup_free_ char *data = NULL;
-	struct stat st;
-	size_t n = 0;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size > GZ_MAX_BYTES)
-		return -EFBIG;
-	data = malloc((size_t)st.st_size + 1);
-	if (!data)
-		return -ENOMEM;
-	while (n < (size_t)st.st_size) {
-		ssize_t got = read(fd, data + n, (size_t)st.st_size - n);
-
-		if (got < 0)
-			return -errno;
-		if (!got)
-			break;
-		n += (size_t)got;
-	}
-	*ret = TAKE_PTR(data);
-	*ret_size = n;
-	return 0;
-}
-
 /* A damaged file is left out; what precedes the damage counts. */
 static int read_file(int dir, const struct disk_file *f, struct reading *r, size_t *bad,
 		     struct diag *diag)
 {
 	_cleanup_free_ char *data = NULL;
 	struct diag why = {0};
-	size_t size = 0;
-	int err = read_whole(dir, f->name, &data, &size);
+	size_t size = 0, at = 0;
+	int err = disk_file_read(dir, f->name, &data, &size);
 
 	if (err == -ENOENT) /* the daemon has removed it */
 		return 0;
+	if (err == 0 && disk_file_span(f))
+		err = disk_index_read(data, size, NULL, NULL, &at);
 	if (err == 0)
-		err = gz_unpack(data, size, f->name, deliver, r, &why);
+		err = gz_unpack(data + at, size - at, f->name, deliver, r, &why);
 	if (r->failed < 0) {
 		*diag = why;
 		return r->failed;
@@ -93,10 +66,13 @@ static int read_file(int dir, const struct disk_file *f, struct reading *r, size
 int disk_read(const char *path, const struct when_span *span, gz_unpack_fn fn, void *ctx,
 	      size_t *ret_bad, struct diag *diag)
 {
-	_cleanup_close_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), lock = -1;
 	struct reading reading = {.span = span, .fn = fn, .ctx = ctx};
 	struct disk_tree tree = {0};
-	int r = dir < 0 ? -errno : disk_tree_scan(dir, &tree);
+	int r = dir < 0 ? -errno : disk_lock(dir, false, &lock);
+
+	if (r == 0)
+		r = disk_tree_scan(dir, &tree);
 
 	*ret_bad = 0;
 	if (r < 0)

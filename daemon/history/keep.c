@@ -71,6 +71,7 @@ struct kept *kept_new(const struct interval *iv, void *data, size_t size)
 	}
 	k->start_unix_ns = iv->start_unix_ns;
 	k->end_unix_ns = iv->end_unix_ns;
+	k->merged = iv->merged;
 	k->samples = samples_of(iv->snapshot);
 	k->cpu_ns = cpu_of(iv->snapshot);
 	k->labels = labels;
@@ -92,14 +93,17 @@ void kept_free(struct kept *k)
 json_t *kept_json(const struct kept *k)
 {
 	char id[INTERVAL_ID_TEXT];
-	json_t *labels = json_object();
+	json_t *labels = json_object(), *o;
 
 	for (uint32_t i = 0; i < k->nlabels; i++)
 		json_object_set_new(labels, k->labels[i].name, json_string(k->labels[i].value));
-	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "id", interval_id_text(k->id, id),
-			 "start_unix_ns", (json_int_t)k->start_unix_ns, "end_unix_ns",
-			 (json_int_t)k->end_unix_ns, "samples", (json_int_t)k->samples, "cpu_ns",
-			 (json_int_t)k->cpu_ns, "bytes", (json_int_t)k->size, "labels", labels);
+	o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "id", interval_id_text(k->id, id),
+		      "start_unix_ns", (json_int_t)k->start_unix_ns, "end_unix_ns",
+		      (json_int_t)k->end_unix_ns, "samples", (json_int_t)k->samples, "cpu_ns",
+		      (json_int_t)k->cpu_ns, "bytes", (json_int_t)k->size, "labels", labels);
+	if (k->merged)
+		json_object_set_new(o, "merged", json_integer(k->merged));
+	return o;
 }
 
 /* ---- the ring ---- */

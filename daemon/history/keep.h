@@ -17,6 +17,7 @@
 struct kept {
 	uint8_t id[INTERVAL_ID_BYTES];
 	uint64_t start_unix_ns, end_unix_ns;
+	uint32_t merged;	  /* see struct interval */
 	uint64_t samples, cpu_ns; /* of all targets; CPU time of all functions */
 	const struct interval_label *labels;
 	uint32_t nlabels;

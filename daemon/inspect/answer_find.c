@@ -38,7 +38,7 @@ struct wire_find {
 	uint64_t gil_at, gil_behind, gil_parts[PYTHON_GIL_PARTS];
 	struct pyp_code_range own_code[PYP_OWN_CODE];
 	uint64_t breaks[INSPECT_BREAKS];
-	uint32_t nsites, nnative, ngc, ninsns, site_breaks, nbreaks;
+	uint32_t nsites, nnative, ngc, nmarks, ninsns, site_breaks, nbreaks;
 	uint16_t refined[PYTHON_REFINED], gil_interp;
 	uint8_t gil_pointer, same, via_exe, misses, debug_offsets, major, minor, micro, abi,
 		build_id_len;
@@ -47,6 +47,7 @@ struct wire_find {
 	char missing[128], twice[32], native_missing[128], gc_missing[128];
 	struct wire_site sites[PYP_MAX_SITES], native[PYP_MAX_NATIVE_SITES];
 	struct wire_site gc[PYP_MAX_GC_SITES];
+	struct plan_mark marks[PYP_MARKS];
 };
 
 const size_t answer_find_max = sizeof(struct wire_find);
@@ -225,6 +226,33 @@ static bool take_gc(const struct wire_find *w, int plan_err, struct plan *p)
 	return true;
 }
 
+static bool is_mark(const struct plan_mark *m)
+{
+	return m->offset < IMAGE_MAX_SIZE && m->vaddr < FIELD_ADDRESS_END;
+}
+
+/* Checks the marks: no instruction is probed twice. */
+static bool take_marks(const struct wire_find *w, int plan_err, struct plan *p)
+{
+	if (w->nmarks > PYP_MARKS || (w->nmarks && plan_err))
+		return false;
+	for (uint32_t i = 0; i < w->nmarks; i++) {
+		const struct plan_site same = {.offset = w->marks[i].offset,
+					       .vaddr = w->marks[i].vaddr};
+
+		if (!is_mark(&w->marks[i]) || contains_site(p->sites, p->nsites, &same) ||
+		    contains_site(p->native, p->nnative, &same) ||
+		    contains_site(p->gc, p->ngc, &same))
+			return false;
+		for (uint32_t k = 0; k < i; k++)
+			if (w->marks[k].offset == same.offset || w->marks[k].vaddr == same.vaddr)
+				return false;
+		p->marks[i] = w->marks[i];
+	}
+	p->nmarks = w->nmarks;
+	return true;
+}
+
 /* Checks the plan: a complete plan lacks no site, and probes no instruction twice. */
 static bool take_plan(const struct wire_find *w, int plan_err, struct plan *ret)
 {
@@ -243,7 +271,8 @@ static bool take_plan(const struct wire_find *w, int plan_err, struct plan *ret)
 			    p.sites[k].vaddr == p.sites[i].vaddr)
 				return false;
 	}
-	if (!take_native(w, plan_err, &p) || !take_gc(w, plan_err, &p))
+	if (!take_native(w, plan_err, &p) || !take_gc(w, plan_err, &p) ||
+	    !take_marks(w, plan_err, &p))
 		return false;
 	*ret = p;
 	return true;
@@ -296,6 +325,8 @@ static void put_plan(struct wire_find *w, const struct plan *p)
 	FIELD_PUT(w->gc_missing, p->gc_missing);
 	for (unsigned int i = 0; i < p->ngc; i++)
 		put_site(&w->gc[i], &p->gc[i]);
+	w->nmarks = p->nmarks;
+	memcpy(w->marks, p->marks, sizeof(w->marks));
 }
 
 char *answer_encode_find(const struct inspect_result *r, const struct answer_via *via, int err,

@@ -17,6 +17,7 @@
 #include "inspect/answer.h"
 #include "inspect/helper.h"
 #include "target/proc.h"
+#include "target/refusal.h"
 
 #define STUCK_MAX      16u /* processes that could not be ended: then no more are started */
 #define END_MS	       20
@@ -31,6 +32,7 @@ struct inspect {
 	uint32_t seq;	  /* of the latest question */
 	bool found, gone; /* the result was delivered; the inspector is unusable */
 	bool asked;	  /* the latest question is unanswered */
+	bool patient;
 	uint64_t late;
 	/* The answer being received */
 	struct answer_head head;
@@ -205,6 +207,7 @@ int inspect_start(const struct inspect_opts *opts, struct inspect **ret, struct 
 	if (r < 0)
 		return r;
 	in->tid = opts->target ? opts->target->tid : 0;
+	in->patient = opts->patient;
 	in->path = opts->path ? strdup(opts->path) : NULL;
 	in->asked = true;
 	in->deadline_ns = clock_monotonic_ns() + INSPECT_DEADLINE_NS;
@@ -289,6 +292,8 @@ int inspect_poll(struct inspect *in, struct inspect_result *ret, struct diag *di
 	if (r == 0) {
 		r = answer_decode_find(in->content, in->head.size, in->tid, in->path, ret, diag);
 		answered(in);
+		if (r == -EPERM && in->tid > 0)
+			r = refusal_explain(in->tid, refusal_scope(), diag);
 	} else {
 		r = r == -EINPROGRESS ? too_late(diag) : broken(r, diag);
 	}
@@ -393,7 +398,8 @@ static bool is_running(const struct inspect *in)
 static int await_answer(struct inspect *in, enum question what)
 {
 	uint64_t now = clock_monotonic_ns();
-	bool slow = what == QUESTION_CENSUS || what == QUESTION_TASKS || what == QUESTION_GREENLETS;
+	bool slow = in->patient || what == QUESTION_CENSUS || what == QUESTION_TASKS ||
+		    what == QUESTION_GREENLETS;
 	struct stall_timeout p = slow ? stall_timeout_new(now, CENSUS_WAIT_MS, INSPECT_CENSUS_MS)
 				      : stall_timeout_new(now, INSPECT_WAIT_MS, INSPECT_RUN_MS);
 	int r;

@@ -50,6 +50,7 @@ struct inspect_opts {
 	bool breaks;  /* search all of the interpreter's code for breakpoints */
 	bool check;   /* check the layout with the target's stacks: see python_check() */
 	bool details; /* prepare inspect_tasks() */
+	bool patient; /* all questions have the time limits of a census */
 };
 
 #define INSPECT_BREAKS 8
@@ -103,8 +104,8 @@ int inspect_once(const struct inspect_opts *opts, struct inspect_result *ret, st
 
 /*
  * Questions to an inspector that has delivered its result. in may be NULL (-ENOTCONN). They wait at
- * most INSPECT_WAIT_MS (blocked) or INSPECT_RUN_MS (running): -ETIMEDOUT. -EBUSY: an earlier
- * question is unanswered. Other errors: those of the functions in python.h, or that the inspector
+ * most INSPECT_WAIT_MS (blocked) or INSPECT_RUN_MS (running), for a patient client as long as for a
+ * census: -ETIMEDOUT. -EBUSY: an earlier question is unanswered. Other errors: those of the functions in python.h, or that the inspector
  * has ended.
  */
 int inspect_stacks(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n);

@@ -40,6 +40,8 @@ struct interval *interval_copy(const struct interval *iv)
 
 	if (s)
 		copy = interval_new(iv->id, iv->start_unix_ns, iv->end_unix_ns, s);
+	if (copy)
+		copy->merged = iv->merged;
 	for (uint32_t i = 0; copy && i < iv->nlabels; i++)
 		if (interval_set_label(copy, iv->labels[i].name, iv->labels[i].value) < 0)
 			return NULL;
@@ -167,13 +169,16 @@ int interval_id_parse(const char *text, uint8_t id[INTERVAL_ID_BYTES])
 static json_t *header_of(const struct interval *iv)
 {
 	char id[INTERVAL_ID_TEXT];
-	json_t *labels = json_object();
+	json_t *labels = json_object(), *header;
 
 	for (uint32_t i = 0; i < iv->nlabels; i++)
 		json_object_set_new(labels, iv->labels[i].name, json_string(iv->labels[i].value));
-	return json_pack("{s:s, s:I, s:I, s:o}", "id", interval_id_text(iv->id, id),
-			 "start_unix_ns", (json_int_t)iv->start_unix_ns, "end_unix_ns",
-			 (json_int_t)iv->end_unix_ns, "labels", labels);
+	header = json_pack("{s:s, s:I, s:I, s:o}", "id", interval_id_text(iv->id, id),
+			   "start_unix_ns", (json_int_t)iv->start_unix_ns, "end_unix_ns",
+			   (json_int_t)iv->end_unix_ns, "labels", labels);
+	if (iv->merged)
+		json_object_set_new(header, "merged", json_integer(iv->merged));
+	return header;
 }
 
 /* The snapshot as a file; *ret is malloc'ed. */
@@ -219,9 +224,12 @@ static int read_header(const json_t *v, struct interval *iv)
 	const char *id = json_string_value(json_object_get(v, "id"));
 	json_int_t start = json_integer_value(json_object_get(v, "start_unix_ns"));
 	json_int_t end = json_integer_value(json_object_get(v, "end_unix_ns"));
+	json_int_t merged = json_integer_value(json_object_get(v, "merged"));
 
-	if (!id || interval_id_parse(id, iv->id) < 0 || start < 0 || end < start)
+	if (!id || interval_id_parse(id, iv->id) < 0 || start < 0 || end < start || merged < 0 ||
+	    merged > UINT32_MAX)
 		return -EBADMSG;
+	iv->merged = (uint32_t)merged;
 	iv->start_unix_ns = (uint64_t)start;
 	iv->end_unix_ns = (uint64_t)end;
 	return 0;
@@ -277,18 +285,43 @@ static const char *find_member(const char *data, size_t size)
 	return at ? at + strlen(MEMBER) : NULL;
 }
 
+/* NULL: there is none, or it is invalid. */
+static json_t *load_header(const char *data, size_t size)
+{
+	const char *at = find_member(data, size);
+
+	return at ? json_loadb(at, size - (size_t)(at - data), JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+}
+
+char *interval_labels_text(const char *data, size_t size)
+{
+	json_t *header = load_header(data, size);
+	char *text = json_dumps(json_object_get(header, "labels"), JSON_COMPACT | JSON_SORT_KEYS);
+
+	json_decref(header);
+	return text;
+}
+
+int interval_set_labels_text(struct interval *iv, const char *text)
+{
+	json_t *labels = json_loads(text, 0, NULL);
+	int r = labels ? read_labels(labels, iv) : -EBADMSG;
+
+	json_decref(labels);
+	return r;
+}
+
 int interval_parse(const char *data, size_t size, const char *name, struct interval **ret,
 		   struct diag *diag)
 {
-	const char *at = find_member(data, size);
 	json_t *header;
 	int r;
 
-	if (!at)
+	if (!find_member(data, size))
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
 				"intervals are made by continuous profiling",
 				"'%s' is not an interval", name);
-	header = json_loadb(at, size - (size_t)(at - data), JSON_DISABLE_EOF_CHECK, NULL);
+	header = load_header(data, size);
 	if (!header)
 		return bad_header(name, diag);
 	r = parse_interval(header, data, size, name, ret, diag);

@@ -10,6 +10,8 @@
  *
  * 	"interval": {"id": "32 hex digits", "start_unix_ns": n, "end_unix_ns": n, "labels": {…}}
  *
+ * and "merged": n if it is the sum of several. Its id is then the exclusive or of theirs.
+ *
  * so everything that reads snapshots also reads intervals.
  */
 #ifndef PYPROF_INTERVAL_INTERVAL_H
@@ -44,6 +46,7 @@ struct interval {
 	uint64_t start_unix_ns, end_unix_ns; /* start <= end */
 	struct interval_label labels[INTERVAL_LABELS_MAX];
 	uint32_t nlabels;	   /* sorted by name, each name once */
+	uint32_t merged;	   /* the number of intervals that it was made of; 0: of none */
 	struct snapshot *snapshot; /* owned; owns the labels' strings */
 };
 
@@ -70,6 +73,14 @@ const char *interval_label(const struct interval *iv, const char *name);
 const char *interval_id_text(const uint8_t id[INTERVAL_ID_BYTES], char buf[INTERVAL_ID_TEXT]);
 /* Reads an id. Returns 0 or -EINVAL. */
 int interval_id_parse(const char *text, uint8_t id[INTERVAL_ID_BYTES]);
+
+/*
+ * Returns the labels of a file as one text: equal for the intervals of one process. NULL: it is no
+ * interval, or out of memory. The caller frees it.
+ */
+char *interval_labels_text(const char *data, size_t size);
+/* Sets the labels of such a text. Returns 0, -EBADMSG or -ENOMEM. */
+int interval_set_labels_text(struct interval *iv, const char *text);
 
 /* Writes the file. Returns 0 or a negative errno, with *diag set. */
 int interval_write(const struct interval *iv, FILE *out, struct diag *diag);

@@ -97,6 +97,8 @@ static int planner_run(struct planner *p)
 		r = native_plan(p);
 	if (r == 0)
 		r = gc_plan(p);
+	if (r == 0)
+		marks_plan(p);
 	p->plan->ninsns = p->cfg.n;
 	return r;
 }

@@ -58,6 +58,11 @@ struct plan_site {
 	uint8_t len;
 };
 
+/* An instruction that is executed more often the further the program comes; emulated */
+struct plan_mark {
+	uint64_t offset, vaddr; /* as in struct plan_site */
+};
+
 struct plan {
 	struct plan_site sites[PYP_MAX_SITES];
 	unsigned int nsites;
@@ -79,6 +84,10 @@ struct plan {
 	struct plan_site gc[PYP_MAX_GC_SITES];
 	unsigned int ngc;
 	char gc_missing[128];
+
+	/* See plan/marks.c; none is a site. */
+	struct plan_mark marks[PYP_MARKS];
+	unsigned int nmarks;
 };
 
 /*

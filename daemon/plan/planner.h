@@ -10,6 +10,7 @@
  *   cut.c     instructions that all paths to some places pass exactly once
  *   returns.c ends of frames in the evaluator
  *   models.c  the sites of each calling model, in files listed below
+ *   marks.c   instructions that show a program's progress
  *   build.c   the order of planning, and the checks of all sites
  */
 #ifndef PYPROF_PLAN_PLANNER_H
@@ -198,5 +199,7 @@ int models_plan_yield_edges(struct planner *p);
 
 /* models.c: all sites of the version's model */
 int models_plan(struct planner *p);
+/* marks.c; all sites are known. There may be no marks. */
+void marks_plan(struct planner *p);
 
 #endif

@@ -223,6 +223,19 @@ int kcaps_check(const struct kcaps_system *sys, const char *wish, enum probe_mec
 	return wish ? check_wish(wish, &f, ret, diag) : choose(sys, &f, ret, diag);
 }
 
+int kcaps_no_event(const struct kcaps_system *sys, int err, const char *what, struct diag *diag)
+{
+	uint64_t caps = 0;
+
+	if ((err == -EPERM || err == -EACCES) && sys->capabilities(&caps) == 0 &&
+	    !has_cap(caps, KCAP_SYS_ADMIN))
+		return diag_set(diag, err, PYP_EXIT_PERMISSION, "run as root, or with it",
+				"cannot %s: CAP_SYS_ADMIN is missing: this kernel requires it for "
+				"perf events",
+				what);
+	return diag_errno(diag, -err, "cannot %s", what);
+}
+
 /* ---- the kernel itself -------------------------------------------------------------------- */
 
 static int kernel_capabilities(uint64_t *ret)

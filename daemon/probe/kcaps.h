@@ -42,6 +42,12 @@ extern const struct kcaps_system kcaps_kernel;
 int kcaps_check(const struct kcaps_system *sys, const char *wish, enum probe_mechanism *ret,
 		struct diag *diag);
 
+/*
+ * The diagnosis for a perf event that the kernel refuses with err, a negative errno: "cannot WHAT".
+ * Names CAP_SYS_ADMIN if it is missing, as some kernels require more than CAP_PERFMON. Returns err.
+ */
+int kcaps_no_event(const struct kcaps_system *sys, int err, const char *what, struct diag *diag);
+
 /* Returns whether BPF programs can use this tracepoint (tp_btf). */
 bool kcaps_has_tracepoint(const char *name);
 

@@ -39,6 +39,7 @@ struct probe_opts {
 	bool builtins;	   /* include calls of C functions; in samples only without a trace */
 	bool collections;  /* include garbage collections, if the plan has them; not MODE_SAMPLE */
 	size_t ring_bytes; /* a power of two, at least a page */
+	bool marks;	   /* probe_marks_attach will be called; MODE_TRACE */
 	bool light;	   /* MODE_SAMPLE: small maps, see struct target_opts */
 	const struct layout *layout;
 	const struct plan *plan; /* borrowed for the probe's lifetime; NULL: MODE_SAMPLE */

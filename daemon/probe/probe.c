@@ -4,14 +4,13 @@
  * nothing attached), attached (all sites at once, then the tracepoints, then one flag that enables
  * all of them, so that no partially attached state is visible), detached, attached again.
  */
-#include "probe/probe.h"
+#include "probe/probe_priv.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -31,154 +30,6 @@
 /* The kernel's internal errno for an instruction that it cannot probe. */
 #define KERNEL_ENOTSUPP 524
 
-/* Objects that keep the probes attached. */
-struct attachment {
-	int hold; /* see probe/holder.h; -1: none */
-	struct ticker *ticker;
-};
-
-struct probe {
-	struct pyprof_bpf *skel;
-	struct ring *ring;
-	const struct plan *plan;
-	char *via;
-	pid_t pid, tid;
-	uint64_t bias;
-	enum mode mode;
-	bool momentary; /* see struct probe_sampling */
-	bool shares;	/* the timers; see ticker_prepare */
-	bool used;	/* it was attached before */
-	enum probe_mechanism mechanism;
-	struct attachment on; /* of the target */
-	/* Fields for windows. */
-	bool windows, releasing;   /* releasing: detaching has started and not finished */
-	struct attachment between; /* sites attached between windows, and timers */
-	int clocks;		   /* result of opening the timers: see probe_samples */
-	int closing;		   /* the previous one, while it is detached; -1: none */
-};
-
-static int __attribute__((format(printf, 2, 0)))
-debug_print(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	(void)level;
-	return secure_getenv("PYPROFD_DEBUG") ? vfprintf(stderr, fmt, ap) : 0;
-}
-
-int probe_check(enum probe_mechanism *ret, struct diag *diag)
-{
-	enum probe_mechanism found;
-	int r;
-
-	libbpf_set_print(debug_print);
-	r = kcaps_check(&kcaps_kernel, secure_getenv(KCAPS_WISH), &found, diag);
-	if (r == 0 && ret)
-		*ret = found;
-	return r;
-}
-
-static const struct attachment not_attached = {.hold = -1};
-
-/*
- * The kernel identifies a link's process by the memory of its main thread, which has none after its
- * exit.
- */
-static int check_without_leader(pid_t pid, enum probe_mechanism *ret, struct diag *diag)
-{
-	struct diag why = {0};
-	int r;
-
-	r = kcaps_check(&kcaps_kernel, probe_mechanism_name(PROBE_TRACEFS), ret, &why);
-	if (r == 0 || why.exit == PYP_EXIT_PERMISSION) {
-		if (r < 0)
-			*diag = why;
-		return r;
-	}
-	return diag_set(
-		diag, r, PYP_EXIT_UNTRACEABLE,
-		"it needs uprobe events in tracefs, or a main thread that waits for the others",
-		"the main thread of process %d has ended, and this kernel cannot trace it then",
-		(int)pid);
-}
-
-void probe_prepare(void)
-{
-	(void)holder_start();
-}
-
-int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *diag)
-{
-	_cleanup_(probe_freep) struct probe *p = NULL;
-	enum probe_mechanism mechanism;
-	int r;
-
-	r = opts->tid && opts->tid != opts->pid && opts->mode != MODE_SAMPLE
-		    ? check_without_leader(opts->pid, &mechanism, diag)
-		    : probe_check(&mechanism, diag);
-	if (r)
-		return r;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return diag_errno(diag, ENOMEM, "cannot set up probes");
-	p->on = p->between = not_attached;
-	p->closing = -1;
-	p->mode = opts->mode;
-	p->clocks = opts->sampling.rate != 0;
-	p->momentary = opts->sampling.momentary;
-	p->mechanism = mechanism;
-	r = opts->mode == MODE_SAMPLE ? 0 : holder_start();
-	if (r)
-		return diag_errno(diag, -r, "cannot start the process that holds the probes");
-	r = programs_open(opts, mechanism, &p->skel, diag);
-	if (!r)
-		r = programs_open_ring(p->skel, &p->ring, diag);
-	if (r)
-		return r;
-	p->shares = p->clocks && !p->momentary;
-	if (p->shares)
-		ticker_prepare(probe_period(p));
-	if (opts->pid && probe_set_target(p, opts) < 0)
-		return diag_errno(diag, ENOMEM, "cannot set up probes");
-	*ret = TAKE_PTR(p);
-	return 0;
-}
-
-int probe_set_target(struct probe *p, const struct probe_opts *opts)
-{
-	char *copy = strdup(opts->via);
-
-	if (!copy)
-		return -ENOMEM;
-	free(p->via);
-	p->via = copy;
-	p->pid = opts->pid;
-	p->tid = opts->tid ? opts->tid : opts->pid;
-	p->bias = opts->bias;
-	p->plan = opts->plan;
-	p->skel->bss->target_tgid = (uint32_t)opts->pid;
-	if (opts->plan && p->skel->rodata->builtins)
-		probe_native_sites(opts->plan, p->skel->bss->native_sites);
-	p->skel->bss->native_types = opts->native;
-	p->skel->bss->sampling_at = (struct pyp_sampling_at){
-		.interp_head = opts->sampling.interp_head,
-		.code_type = opts->sampling.code_type,
-	};
-	memcpy(p->skel->bss->sampling_at.own, opts->sampling.own, sizeof(opts->sampling.own));
-	return 0;
-}
-
-void probe_free(struct probe *p)
-{
-	if (!p)
-		return;
-	probe_detach(p);
-	if (p->shares)
-		ticker_done();
-	ring_free(p->ring);
-	programs_close(p->skel);
-	free(p->via);
-	free(p);
-}
-
 /* The path leads through /proc/PID, which disappears with the process. */
 static bool is_gone(const struct probe *p, int err)
 {
@@ -197,22 +48,23 @@ static int attach_failed(const struct probe *p, int err, struct diag *diag)
 		return diag_set(diag, -ENOTSUP, PYP_EXIT_UNTRACEABLE,
 				"pyprofctl doctor shows the planned instructions",
 				"the kernel cannot probe one of the instructions in '%s'", p->via);
-	default:
-		return diag_errno(diag, -err, "cannot probe '%s'", p->via);
 	}
+	if (p->mechanism == PROBE_TRACEFS)
+		return kcaps_no_event(&kcaps_kernel, err, "attach the probes", diag);
+	return diag_errno(diag, -err, "cannot probe '%s'", p->via);
 }
 
 /*
  * Opened here rather than in the holder, because the lookup can block while the target is stuck in
  * an exec and therefore needs a deadline.
  */
-static int open_file(const struct probe *p)
+int probe_open_file(const struct probe *p)
 {
 	return target_open_path(p->via, O_PATH);
 }
 
 /* A missing answer of the holder is not an error of the target. */
-static int hold(const struct holder_request *r)
+int probe_hold(const struct holder_request *r)
 {
 	int hold = holder_attach(r);
 
@@ -222,11 +74,11 @@ static int hold(const struct holder_request *r)
 static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sites *sites,
 			bool ignored)
 {
-	_cleanup_close_ int file = open_file(p);
+	_cleanup_close_ int file = probe_open_file(p);
 
 	if (file < 0)
 		return file;
-	return hold(&(struct holder_request){
+	return probe_hold(&(struct holder_request){
 		.prog_fd = programs_site_fd(p->skel, p->mode),
 		.file = file,
 		.offsets = sites->offsets,
@@ -238,12 +90,12 @@ static int attach_multi(const struct probe *p, pid_t pid, const struct probe_sit
 
 static int attach_event(const struct probe *p, const struct probe_sites *sites)
 {
-	_cleanup_close_ int file = open_file(p);
+	_cleanup_close_ int file = probe_open_file(p);
 	int r = file < 0 ? file : programs_set_sites(p->skel, sites);
 
 	if (r < 0)
 		return r;
-	return hold(&(struct holder_request){
+	return probe_hold(&(struct holder_request){
 		.event = true,
 		.prog_fd = programs_site_fd(p->skel, p->mode),
 		.file = file,
@@ -324,7 +176,7 @@ static void detach_sites(struct attachment *a)
 {
 	holder_release(&a->hold);
 	ticker_free(a->ticker);
-	*a = not_attached;
+	*a = PROBE_NOT_ATTACHED;
 }
 
 static void set_active(struct probe *p, uint32_t on)
@@ -351,7 +203,7 @@ static int is_on_already(struct diag *diag)
 /* Attaches everything without setting the flag that enables recording. */
 static int put_on(struct probe *p, enum sites which, struct attachment *ret, struct diag *diag)
 {
-	_cleanup_(detach_sites) struct attachment a = not_attached;
+	_cleanup_(detach_sites) struct attachment a = PROBE_NOT_ATTACHED;
 	int r;
 
 	if (probe_attached(p))
@@ -366,7 +218,7 @@ static int put_on(struct probe *p, enum sites which, struct attachment *ret, str
 		programs_know_sites(p->skel, p->plan, p->bias, p->mode);
 	r = p->mode == MODE_SAMPLE ? attach_sampler(p, &a) : attach_sites(p, which, &a);
 	if (r < 0 && p->mode == MODE_SAMPLE)
-		return diag_errno(diag, -r, "cannot set the sampling timers");
+		return kcaps_no_event(&kcaps_kernel, r, "set the sampling timers", diag);
 	if (r < 0)
 		return attach_failed(p, r, diag);
 	if (p->clocks && samples_beside(p))
@@ -375,7 +227,7 @@ static int put_on(struct probe *p, enum sites which, struct attachment *ret, str
 	if (r)
 		return r;
 	*ret = a;
-	a = not_attached;
+	a = PROBE_NOT_ATTACHED;
 	return 0;
 }
 
@@ -432,6 +284,7 @@ static void release_begin(struct probe *p)
 		holder_release_begin(p->on.hold);
 	if (p->between.hold >= 0)
 		holder_release_begin(p->between.hold);
+	probe_marks_release(p);
 }
 
 void probe_detach(struct probe *p)
@@ -441,6 +294,7 @@ void probe_detach(struct probe *p)
 	release_begin(p);
 	detach_sites(&p->on);
 	holder_release(&p->closing);
+	probe_marks_detach(p);
 	detach_sites(&p->between);
 	p->windows = false;
 	p->releasing = false;
@@ -449,7 +303,7 @@ void probe_detach(struct probe *p)
 
 bool probe_detach_until(struct probe *p, uint64_t until_ns)
 {
-	const int holds[] = {p->on.hold, p->between.hold, p->closing};
+	const int holds[] = {p->on.hold, p->between.hold, p->closing, p->marks};
 
 	if (!probe_attached(p))
 		return true;
@@ -471,7 +325,7 @@ int probe_tracers(const struct probe *p, struct tracers *ret)
 	*ret = (struct tracers){0};
 	if (!p->plan)
 		return 0;
-	file = open_file(p);
+	file = probe_open_file(p);
 	if (file < 0)
 		return file;
 	sites = probe_sites_of(p->plan, p->bias, programs_kinds(p->skel, p->mode));
@@ -524,7 +378,7 @@ static bool change_active(struct probe *p, uint32_t from, uint32_t to)
 
 int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 {
-	_cleanup_(detach_sites) struct attachment on = not_attached;
+	_cleanup_(detach_sites) struct attachment on = PROBE_NOT_ATTACHED;
 	int r;
 
 	if (p->on.hold >= 0 || !probe_window_ready(p))
@@ -541,7 +395,7 @@ int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag)
 	if (!change_active(p, PYP_ACTIVE_BETWEEN, PYP_ACTIVE_ON))
 		return attach_failed(p, -ESRCH, diag);
 	p->on = on;
-	on = not_attached;
+	on = PROBE_NOT_ATTACHED;
 	return 0;
 }
 
@@ -608,16 +462,17 @@ enum probe_mechanism probe_mechanism(const struct probe *p)
 int probe_sweep_child(struct probe *p, pid_t child, struct diag *diag)
 {
 	struct probe_sites sites;
-	int link;
+	int link, r;
 
 	if (!probe_attached(p) || p->mechanism != PROBE_MULTI || p->mode == MODE_SAMPLE)
 		return 0;
 	sites = probe_sites_of(p->plan, p->bias, programs_kinds(p->skel, p->mode));
 	link = attach_multi(p, child, &sites, true);
+	r = probe_marks_sweep(p, child);
 	if (link < 0 && link != -ESRCH)
 		return attach_failed(p, link, diag);
 	holder_release(&link);
-	return 0;
+	return r < 0 && r != -ESRCH ? attach_failed(p, r, diag) : 0;
 }
 
 static int drain(struct probe *p, const struct ring_drain *how)

@@ -32,6 +32,18 @@ void probe_prepare(void);
  * missing capability (exit code 4) or kernel feature (exit code 5).
  */
 int probe_open(const struct probe_opts *opts, struct probe **ret, struct diag *diag);
+/*
+ * The same in two parts, because loading takes 50 to 150 ms: begin loads on a thread; opened waits
+ * for it and completes the probe. Before that, nothing else may be called but probe_free(), is_ready
+ * (whether opened will not wait) and opens (whether opts are those of begin, as far as they cannot be
+ * changed later). What *opts refers to must remain valid until then.
+ */
+int probe_open_begin(const struct probe_opts *opts, struct probe **ret, struct diag *diag);
+bool probe_is_ready(const struct probe *p);
+bool probe_opens(const struct probe *p, const struct probe_opts *opts);
+int probe_opened(struct probe *p, struct diag *diag);
+/* A new descriptor, in which each probe that becomes ready is an edge: see loads_fd(). */
+int probe_ready_fd(void);
 void probe_free(struct probe *p); /* detaches if necessary */
 DEFINE_FREEP(struct probe, probe_free)
 
@@ -120,6 +132,22 @@ int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag);
 void probe_window_silence(struct probe *p, uint64_t *ret_ts);
 void probe_window_close(struct probe *p);
 bool probe_window_ready(struct probe *p);
+/*
+ * Marks, for windows: instructions of the plan, by number, that are counted all the time and recorded in
+ * windows (MARK). Attach at most one set at a time; -EOPNOTSUPP: this kernel or this probe has none.
+ * release starts to detach; released returns whether that has finished. The counts are since the probe
+ * was opened. probe_detach detaches marks as well.
+ */
+int probe_marks_attach(struct probe *p, const uint8_t *which, uint32_t n);
+void probe_marks_release(struct probe *p);
+bool probe_marks_released(struct probe *p);
+void probe_marks_detach(struct probe *p);
+void probe_marks_read(const struct probe *p, uint64_t ret[PYP_MARKS]);
+/* Passes the counts of threads to fn, as far as they are known, or resets them. */
+typedef void (*probe_marks_fn)(void *ctx, uint32_t tid, uint64_t marks);
+void probe_marks_threads(const struct probe *p, probe_marks_fn fn, void *ctx);
+void probe_marks_forget_threads(struct probe *p);
+
 /*
  * Returns 1 if it samples between windows or alongside probes (or will when attached), 0 if samples
  * were not requested, a negative errno if the timers were refused at the last attach.

@@ -15,6 +15,7 @@
 #include "probe/bpfmap.h"
 #include "probe/counts.h"
 #include "probe/kcaps.h"
+#include "probe/load.h"
 #include "probe/ring.h"
 #include "probe/ringmem.h"
 #include "probe/sampler.h"
@@ -255,11 +256,18 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 		r = bpf_map__set_map_flags(skel->maps.threads, 0);
 	if (!r && of_sites && mechanism != PROBE_TRACEFS)
 		r = set_multi(of_sites);
+	if (!r)
+		r = bpf_program__set_autoload(skel->progs.on_mark, o->marks);
+	if (!r)
+		r = bpf_map__set_autocreate(skel->maps.mark_threads, o->marks);
+	if (!r && o->marks && mechanism != PROBE_TRACEFS)
+		r = set_multi(skel->progs.on_mark);
 	if (!r && o->light)
 		r = shrink_maps(skel);
 	bpf_program__set_autoattach(skel->progs.on_site, false);
 	bpf_program__set_autoattach(skel->progs.on_site_count, false);
 	bpf_program__set_autoattach(skel->progs.on_sample, false);
+	bpf_program__set_autoattach(skel->progs.on_mark, false);
 	return r;
 }
 
@@ -327,10 +335,8 @@ static int configure(struct pyprof_bpf *skel, const struct probe_opts *o,
 	return r ? diag_errno(diag, -r, "cannot set up the BPF programs") : 0;
 }
 
-static int load(struct pyprof_bpf *skel, struct diag *diag)
+static int loaded(int r, struct diag *diag)
 {
-	int r = pyprof_bpf__load(skel);
-
 	if (r == -EPERM || r == -EACCES || r == -ENOMEM)
 		return diag_errno(diag, -r, "cannot load the BPF programs");
 	if (r)
@@ -434,22 +440,33 @@ void programs_close(struct pyprof_bpf *skel)
 	pyprof_bpf__destroy(skel);
 }
 
-int programs_open(const struct probe_opts *o, enum probe_mechanism mechanism,
-		  struct pyprof_bpf **ret, struct diag *diag)
+/* Everything up to loading. *ret_loaded: it was taken from the pool. */
+static int prepare(const struct probe_opts *o, enum probe_mechanism mechanism,
+		   struct pyprof_bpf **ret, bool *ret_loaded, struct diag *diag)
 {
 	struct pyprof_bpf *skel = pool_take(o);
 	int r;
 
-	if (skel) {
-		*ret = skel;
-		return 0;
+	*ret_loaded = skel != NULL;
+	if (!skel) {
+		skel = pyprof_bpf__open();
+		if (!skel)
+			return diag_errno(diag, errno, "cannot open the BPF programs");
+		r = configure(skel, o, mechanism, diag);
+		if (r) {
+			pyprof_bpf__destroy(skel);
+			return r;
+		}
 	}
-	skel = pyprof_bpf__open();
-	if (!skel)
-		return diag_errno(diag, errno, "cannot open the BPF programs");
-	r = configure(skel, o, mechanism, diag);
-	if (!r)
-		r = load(skel, diag);
+	*ret = skel;
+	return 0;
+}
+
+/* r: the result of loading it. */
+static int take_loaded(struct pyprof_bpf *skel, int r, const struct probe_opts *o,
+		       struct pyprof_bpf **ret, struct diag *diag)
+{
+	r = loaded(r, diag);
 	if (r) {
 		pyprof_bpf__destroy(skel);
 		return r;
@@ -457,6 +474,70 @@ int programs_open(const struct probe_opts *o, enum probe_mechanism mechanism,
 	pool_note(skel, o);
 	*ret = skel;
 	return 0;
+}
+
+int programs_open(const struct probe_opts *o, enum probe_mechanism mechanism,
+		  struct pyprof_bpf **ret, struct diag *diag)
+{
+	struct pyprof_bpf *skel;
+	bool is_loaded;
+	int r = prepare(o, mechanism, &skel, &is_loaded, diag);
+
+	if (r)
+		return r;
+	if (!is_loaded)
+		return take_loaded(skel, pyprof_bpf__load(skel), o, ret, diag);
+	*ret = skel;
+	return 0;
+}
+
+static int load_skel(void *skel)
+{
+	return pyprof_bpf__load(skel);
+}
+
+static void destroy_skel(void *skel)
+{
+	pyprof_bpf__destroy(skel);
+}
+
+int programs_open_begin(const struct probe_opts *o, enum probe_mechanism mechanism,
+			struct programs_opening *ret, struct diag *diag)
+{
+	struct load_of of = {.load = load_skel, .free = destroy_skel};
+	bool is_loaded;
+	int r = prepare(o, mechanism, &ret->skel, &is_loaded, diag);
+
+	ret->load = NULL;
+	if (r || is_loaded)
+		return r;
+	of.ctx = ret->skel;
+	if (load_begin(&of, &ret->load) == 0)
+		return 0;
+	/* Without a thread: now. */
+	r = pyprof_bpf__load(ret->skel);
+	return take_loaded(TAKE_PTR(ret->skel), r, o, &ret->skel, diag);
+}
+
+int programs_opened(struct programs_opening *of, const struct probe_opts *o,
+		    struct pyprof_bpf **ret, struct diag *diag)
+{
+	struct pyprof_bpf *skel = TAKE_PTR(of->skel);
+	struct load *load = TAKE_PTR(of->load);
+
+	if (load)
+		return take_loaded(skel, load_end(load), o, ret, diag);
+	*ret = skel;
+	return 0;
+}
+
+void programs_abandon(struct programs_opening *of)
+{
+	if (of->load)
+		load_abandon(of->load);
+	else
+		programs_close(of->skel);
+	*of = (struct programs_opening){0};
 }
 
 /* Selects the programs and maps whose names begin so, and the maps of the programs' variables. */

@@ -13,6 +13,7 @@
 #include "probe/opts.h"
 #include "pyprof/bpf_ring.h" /* for the skeleton */
 
+struct load;
 struct plan;
 struct probe_sites;
 struct ring;
@@ -20,12 +21,27 @@ struct pyprof_bpf; /* the skeleton, pyprof.skel.h */
 
 /*
  * Loads programs and maps into the kernel without attaching. The caller frees *ret with
- * programs_close, which lets a light instance wait for the next target. Returns 0, or an error that names the missing capability (exit code 4) or
- * kernel feature (exit code 5).
+ * programs_close, which lets a light instance wait for the next target. Returns 0, or an error that
+ * names the missing capability (exit code 4) or kernel feature (exit code 5).
  */
 int programs_open(const struct probe_opts *o, enum probe_mechanism mechanism,
 		  struct pyprof_bpf **ret, struct diag *diag);
 void programs_close(struct pyprof_bpf *skel); /* NULL is accepted */
+
+/*
+ * The same in two parts. begin loads on a thread if it has to (load: not NULL), see load.h; opened
+ * waits for it; abandon frees it instead. o: the same for both, with what it refers to.
+ */
+struct programs_opening {
+	struct pyprof_bpf *skel;
+	struct load *load;
+};
+int programs_open_begin(const struct probe_opts *o, enum probe_mechanism mechanism,
+			struct programs_opening *ret, struct diag *diag);
+int programs_opened(struct programs_opening *of, const struct probe_opts *o,
+		    struct pyprof_bpf **ret, struct diag *diag);
+void programs_abandon(struct programs_opening *of);
+
 /*
  * Loads only on_tick, of the timers that targets share (probe/ticker.h). The caller frees *ret with
  * pyprof_bpf__destroy. Returns 0 or a negative errno.

@@ -266,6 +266,22 @@ static void on_call(struct profile *p, const struct event *e)
 	else
 		apply(p, th, e);
 	th->probes += p->hit_ns[e->type];
+	th->shown++;
+	p->shown++;
+}
+
+static void on_mark(struct profile *p, const struct event *e)
+{
+	struct thread *th;
+
+	if (!p->windows || !is_shown(p, e))
+		return;
+	th = threads_find(&p->threads, e->tid);
+	if (th && !thread_makes_calls(th, p->shown))
+		return;
+	if (th)
+		th->marks++;
+	estimate_mark(&p->estimate);
 }
 
 /* Calls of C functions --------------------------------------------------------------------- */
@@ -441,6 +457,9 @@ void profile_event(struct profile *p, const struct event *e)
 	case PYP_REC_GC_START:
 	case PYP_REC_GC_STOP:
 		on_gc(p, e);
+		break;
+	case PYP_REC_MARK:
+		on_mark(p, e);
 		break;
 	case PYP_REC_METHOD:
 		codes_method(&p->codes, &e->u.method);

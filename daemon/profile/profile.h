@@ -124,6 +124,15 @@ void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost
 void profile_fold_end(struct profile *p);
 /* Scales the costs given to later folds by `times`. */
 void profile_costs_change(struct profile *p, double times);
+/* From now on marks are counted in windows, or they are not: see estimate_count_marks(). */
+void profile_count_marks(struct profile *p, bool on, uint64_t unlike_ns);
+/*
+ * Sets how many marks were passed since they are counted, by all threads that make calls; before a
+ * snapshot. per_ns: their rate in the beginning.
+ */
+void profile_set_marks(struct profile *p, uint64_t total, double per_ns);
+/* Returns whether the thread makes calls in windows, or is unknown: the marks of others do not count. */
+bool profile_makes_calls(const struct profile *p, uint32_t tid);
 void profile_gap(struct profile *p, uint64_t ns);
 void profile_own_cpu(struct profile *p, double ns);
 /*

@@ -31,6 +31,7 @@ struct profile {
 	uint64_t measured;	      /* bit mask of measured columns */
 	uint32_t hit_ns[PYP_REC_MAX]; /* current cost of an event by type; 0: unknown */
 	struct watch *watch;	      /* NULL: no watcher */
+	uint64_t shown;		      /* all threads' calls and returns in windows */
 	struct window window;	      /* begin_ts is also valid without windows */
 	uint64_t events, resyncs;
 	uint64_t samples; /* total, including those that could not be stored */

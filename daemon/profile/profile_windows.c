@@ -5,7 +5,12 @@
  */
 #include "profile/profile.h"
 
+#include <math.h>
+
 #include "profile/profile_priv.h"
+
+/* Share of calls that may be made by other threads than those that pass as many marks */
+#define MARKS_APART 0.1
 
 void profile_in_windows(struct profile *p)
 {
@@ -30,6 +35,45 @@ void profile_fold_end(struct profile *p)
 void profile_costs_change(struct profile *p, double times)
 {
 	estimate_costs_change(&p->estimate, times);
+}
+
+bool profile_makes_calls(const struct profile *p, uint32_t tid)
+{
+	const struct thread *th = threads_find(&p->threads, tid);
+
+	return !th || thread_makes_calls(th, p->shown);
+}
+
+/*
+ * Whether the threads' calls and marks in windows are distributed alike. If one thread makes the calls and
+ * another passes the marks, then windows, in which the first is slower, show too few calls per mark.
+ */
+static bool marks_are_alike(const struct profile *p)
+{
+	double shown = 0, marks = 0, apart = 0;
+
+	for (uint32_t i = 0; i < p->threads.n; i++) {
+		const struct thread *th = p->threads.v[i];
+
+		shown += (double)th->shown;
+		marks += (double)th->marks;
+	}
+	for (uint32_t i = 0; i < p->threads.n && shown > 0 && marks > 0; i++) {
+		const struct thread *th = p->threads.v[i];
+
+		apart += fabs((double)th->shown / shown - (double)th->marks / marks);
+	}
+	return shown > 0 && marks > 0 && apart / 2 < MARKS_APART;
+}
+
+void profile_count_marks(struct profile *p, bool on, uint64_t unlike_ns)
+{
+	estimate_count_marks(&p->estimate, on, unlike_ns);
+}
+
+void profile_set_marks(struct profile *p, uint64_t total, double per_ns)
+{
+	estimate_set_marks(&p->estimate, marks_are_alike(p) ? total : 0, per_ns);
 }
 
 void profile_gap(struct profile *p, uint64_t ns)

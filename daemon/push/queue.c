@@ -49,7 +49,7 @@ static bool fits(const struct push_queue *q, size_t more)
 	return q->count < q->max_count && q->bytes + more <= q->max_bytes;
 }
 
-/* The one taken out cannot be dropped now: it may have been received. */
+/* Those taken out cannot be dropped now: they may have been received. */
 static void make_room(struct push_queue *q, size_t more)
 {
 	while (q->first && !fits(q, more)) {
@@ -82,7 +82,7 @@ void push_queue_add(struct push_queue *q, struct push_request *rq)
 
 	if (bytes <= q->max_bytes) {
 		make_room(q, bytes);
-		/* else the one taken out leaves no room */
+		/* else those taken out leave no room */
 		if (fits(q, bytes) && append(q, rq))
 			return;
 	} else {
@@ -92,44 +92,56 @@ void push_queue_add(struct push_queue *q, struct push_request *rq)
 	q->dropped[why]++;
 }
 
+size_t push_queue_take_batch(struct push_queue *q, size_t max, size_t max_bytes)
+{
+	size_t bytes = 0;
+
+	if (q->ntaken)
+		return 0;
+	while (q->first && q->ntaken < max && q->ntaken < PUSH_BATCH_MAX) {
+		bytes += push_request_bytes(q->first->rq);
+		if (q->ntaken && bytes > max_bytes)
+			break;
+		q->taken[q->ntaken++] = unlink_first(q);
+	}
+	return q->ntaken;
+}
+
 const struct push_request *push_queue_take(struct push_queue *q)
 {
-	if (q->taken || !q->first)
-		return NULL;
-	q->taken = unlink_first(q);
-	return q->taken;
+	return push_queue_take_batch(q, 1, 0) ? q->taken[0] : NULL;
 }
 
 void push_queue_done(struct push_queue *q)
 {
-	if (!q->taken)
-		return;
-	forget(q, TAKE_PTR(q->taken));
-	q->sent++;
+	q->sent += q->ntaken;
+	while (q->ntaken)
+		forget(q, q->taken[--q->ntaken]);
 }
 
 void push_queue_drop(struct push_queue *q, enum push_drop why)
 {
-	if (!q->taken)
-		return;
-	forget(q, TAKE_PTR(q->taken));
-	q->dropped[why]++;
+	q->dropped[why] += q->ntaken;
+	while (q->ntaken)
+		forget(q, q->taken[--q->ntaken]);
 }
 
 void push_queue_return(struct push_queue *q)
 {
-	struct push_queue_node *n = q->taken ? calloc(1, sizeof(*n)) : NULL;
+	while (q->ntaken) {
+		struct push_queue_node *n = calloc(1, sizeof(*n));
 
-	if (!n) {
-		push_queue_drop(q, PUSH_DROP_FULL);
-		return;
+		if (!n) {
+			push_queue_drop(q, PUSH_DROP_FULL);
+			return;
+		}
+		n->rq = q->taken[--q->ntaken];
+		n->next = q->first;
+		q->first = n;
+		if (!q->last)
+			q->last = n;
+		q->retried++;
 	}
-	n->rq = TAKE_PTR(q->taken);
-	n->next = q->first;
-	q->first = n;
-	if (!q->last)
-		q->last = n;
-	q->retried++;
 }
 
 void push_queue_clear(struct push_queue *q, enum push_drop why)

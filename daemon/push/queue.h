@@ -3,9 +3,8 @@
  * The requests that wait to be sent to one receiver, oldest first, bounded in number and bytes: if
  * one more does not fit, the oldest are dropped and counted. And when to try again. Pure.
  *
- * The request being sent is taken out of the queue, but its bytes still count. It goes back to the
- * front if it has to be sent again; if there is no room meanwhile, it is the oldest, so it is
- * dropped.
+ * The requests being sent, one or a batch, are taken out of the queue, but their bytes still count.
+ * They go back to the front if they have to be sent again; if there is no memory, they are dropped.
  */
 #ifndef PYPROF_PUSH_QUEUE_H
 #define PYPROF_PUSH_QUEUE_H
@@ -26,11 +25,14 @@ extern const char *const push_drop_names[PUSH_DROPS];
 
 struct push_queue_node;
 
+#define PUSH_BATCH_MAX 256u /* requests sent together */
+
 struct push_queue {
 	size_t max_bytes, max_count;
-	size_t bytes, count; /* including the one taken out */
+	size_t bytes, count; /* including those taken out */
 	struct push_queue_node *first, *last;
-	struct push_request *taken; /* NULL: none */
+	struct push_request *taken[PUSH_BATCH_MAX]; /* out, oldest first */
+	size_t ntaken;
 	uint64_t sent, retried;
 	uint64_t dropped[PUSH_DROPS];
 };
@@ -43,11 +45,16 @@ void push_queue_deinit(struct push_queue *q);
 void push_queue_add(struct push_queue *q, struct push_request *rq);
 /* Takes the oldest one out; it still belongs to the queue. NULL: empty, or one is out already. */
 const struct push_request *push_queue_take(struct push_queue *q);
-/* What has become of the one taken out: sent or dropped; or it returns to the front. */
+/*
+ * The same for up to max of the oldest ones, at most PUSH_BATCH_MAX and max_bytes, but at least one.
+ * Returns their number; they are in q->taken.
+ */
+size_t push_queue_take_batch(struct push_queue *q, size_t max, size_t max_bytes);
+/* What has become of those taken out: sent or dropped; or they return to the front. */
 void push_queue_done(struct push_queue *q);
 void push_queue_drop(struct push_queue *q, enum push_drop why);
 void push_queue_return(struct push_queue *q);
-/* Drops all, the one taken out included. */
+/* Drops all, those taken out included. */
 void push_queue_clear(struct push_queue *q, enum push_drop why);
 
 uint64_t push_queue_dropped(const struct push_queue *q);

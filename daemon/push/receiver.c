@@ -18,6 +18,7 @@
 #define END_MS	     20
 #define GRACE_US     (10 * UINT64_C(1000000)) /* a sender's, after the timeout of its request */
 #define LOG_EVERY_NS (UINT64_C(60) * 1000000000)
+#define BATCH_BYTES  ((size_t)4 << 20)
 
 struct receiver {
 	struct sd_event *event; /* borrowed */
@@ -33,6 +34,7 @@ struct receiver {
 	struct sd_event_source *timer; /* the next attempt, or the sender's deadline */
 	struct sender_out out;
 	struct sender_in in;
+	size_t alone;	/* number of requests to be sent one by one: a batch of them was refused */
 	bool waiting;	/* for the next attempt */
 	bool announced; /* the log has a failure, and no success after it */
 	uint64_t restarts, last_error_ns, last_sent_ns, logged_ns;
@@ -136,7 +138,10 @@ static void take_verdict(struct receiver *r, const struct push_verdict *v)
 		return;
 	}
 	push_backoff_reset(&r->backoff);
-	if (v->result == PUSH_REFUSE) {
+	if (v->result == PUSH_REFUSE && r->queue.ntaken > 1) {
+		r->alone = r->queue.ntaken;
+		push_queue_return(&r->queue);
+	} else if (v->result == PUSH_REFUSE) {
 		push_queue_drop(&r->queue, PUSH_DROP_REFUSED);
 		note_error(r, v->message);
 	} else {
@@ -163,7 +168,7 @@ static int on_io(struct sd_event_source *source, int fd, uint32_t events, void *
 
 	(void)source;
 	/* A verdict that nothing was sent for is as invalid as a wrong one. */
-	if (err == 0 && r->queue.taken)
+	if (err == 0 && r->queue.ntaken)
 		take_verdict(r, &r->in.verdict);
 	else if (err != -EAGAIN)
 		sender_failed(r, err == -EPIPE ? "the sending process has ended"
@@ -205,14 +210,25 @@ static int start_sender(struct receiver *r)
 	return sd_event_add_io(r->event, &r->io, r->fd, EPOLLIN, on_io, r);
 }
 
-/* Gives the next request to the sender, if both are there. */
+/* The next request, or all that wait, if they can be sent together. */
+static size_t take_next(struct receiver *r)
+{
+	size_t max = r->kind->batches && !r->alone ? PUSH_BATCH_MAX : 1;
+
+	if (r->alone)
+		r->alone--;
+	return push_queue_take_batch(&r->queue, max, BATCH_BYTES);
+}
+
+/* Gives the next requests to the sender, if both are there. */
 static void kick(struct receiver *r)
 {
-	const struct push_request *rq;
+	unsigned int posts = r->kind->posts ? r->kind->posts : 1;
+	size_t n;
 	uint64_t timeout = r->opts.transport->timeout_ns ? r->opts.transport->timeout_ns
 							 : TRANSPORT_TIMEOUT_NS;
 
-	if (r->waiting || r->queue.taken || !r->queue.first)
+	if (r->waiting || r->queue.ntaken || !r->queue.first)
 		return;
 	if (r->fd < 0) {
 		read_secrets_again(r);
@@ -221,11 +237,9 @@ static void kick(struct receiver *r)
 			return;
 		}
 	}
-	rq = push_queue_take(&r->queue);
-	if (!rq)
-		return;
-	sender_begin(&r->out, rq);
-	set_timer(r, timeout / 1000 + GRACE_US);
+	n = take_next(r);
+	sender_begin(&r->out, r->queue.taken, n);
+	set_timer(r, posts * (timeout / 1000) + GRACE_US);
 	(void)sd_event_source_set_io_events(r->io, EPOLLIN | EPOLLOUT);
 }
 
@@ -237,7 +251,7 @@ static int on_timer(struct sd_event_source *source, uint64_t usec, void *userdat
 	if (r->waiting) {
 		r->waiting = false;
 		kick(r);
-	} else if (r->queue.taken) {
+	} else if (r->queue.ntaken) {
 		sender_failed(r, "the sending process did not answer");
 	}
 	return 0;

@@ -14,6 +14,7 @@
 #include "base/descriptors.h"
 #include "base/utf8_clean.h"
 #include "push/confine.h"
+#include "push/queue.h"
 
 void (*sender_test_work)(int fd);
 
@@ -154,39 +155,53 @@ int sender_start(const struct sender_opts *opts, pid_t *ret_pid, int *ret_fd)
 	return 0;
 }
 
-void sender_begin(struct sender_out *out, const struct push_request *rq)
+void sender_begin(struct sender_out *out, struct push_request *const *rqs, size_t n)
 {
+	const struct push_request *first = rqs[0];
+
 	*out = (struct sender_out){
-		.rq = rq,
-		.head = {.npath = strlen(rq->path),
-			 .nheaders = rq->headers ? strlen(rq->headers) : 0,
-			 .nbody = rq->nbody},
+		.rqs = rqs,
+		.n = n,
+		.head = {.npath = strlen(first->path),
+			 .nheaders = first->headers ? strlen(first->headers) : 0},
 	};
-	memcpy(out->head.id, rq->id, sizeof(out->head.id));
+	for (size_t i = 0; i < n; i++)
+		out->head.nbody += rqs[i]->nbody;
+	memcpy(out->head.id, first->id, sizeof(out->head.id));
+}
+
+#define PARTS (3 + PUSH_BATCH_MAX)
+
+/* The parts that are left to be written. Returns the number of bytes. */
+static size_t parts_left(struct sender_out *out, struct iovec parts[PARTS])
+{
+	const struct push_request *first = out->rqs[0];
+	size_t skip = out->done, left = 0;
+
+	parts[0] = (struct iovec){&out->head, sizeof(out->head)};
+	parts[1] = (struct iovec){first->path, out->head.npath};
+	parts[2] = (struct iovec){first->headers, out->head.nheaders};
+	for (size_t i = 0; i < out->n; i++)
+		parts[3 + i] = (struct iovec){out->rqs[i]->body, out->rqs[i]->nbody};
+	for (size_t i = 0; i < 3 + out->n; i++) {
+		size_t k = skip < parts[i].iov_len ? skip : parts[i].iov_len;
+
+		parts[i].iov_base = k ? (char *)parts[i].iov_base + k : parts[i].iov_base;
+		parts[i].iov_len -= k;
+		skip -= k;
+		left += parts[i].iov_len;
+	}
+	return left;
 }
 
 int sender_write(struct sender_out *out, int fd)
 {
 	for (;;) {
-		struct iovec parts[4] = {
-			{&out->head, sizeof(out->head)},
-			{out->rq->path, out->head.npath},
-			{out->rq->headers, out->head.nheaders},
-			{out->rq->body, out->head.nbody},
-		};
-		struct msghdr msg = {.msg_iov = parts, .msg_iovlen = 4};
-		size_t skip = out->done, left = 0;
+		struct iovec parts[PARTS];
+		struct msghdr msg = {.msg_iov = parts, .msg_iovlen = 3 + out->n};
 		ssize_t n;
 
-		for (int i = 0; i < 4; i++) {
-			size_t k = skip < parts[i].iov_len ? skip : parts[i].iov_len;
-
-			parts[i].iov_base = k ? (char *)parts[i].iov_base + k : parts[i].iov_base;
-			parts[i].iov_len -= k;
-			skip -= k;
-			left += parts[i].iov_len;
-		}
-		if (!left)
+		if (!parts_left(out, parts))
 			return 0;
 		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
 		if (n < 0 && errno != EINTR)

@@ -27,14 +27,15 @@ struct sender_head {
 	uint8_t id[INTERVAL_ID_BYTES];
 };
 
-/* A request being written */
+/* A request being written: that of an interval, or of several, with their bodies one after the other */
 struct sender_out {
-	const struct push_request *rq; /* borrowed */
+	struct push_request *const *rqs; /* borrowed; path, headers and id are those of the first */
+	size_t n;
 	struct sender_head head;
 	size_t done; /* bytes */
 };
 
-void sender_begin(struct sender_out *out, const struct push_request *rq);
+void sender_begin(struct sender_out *out, struct push_request *const *rqs, size_t n);
 /* Returns 0 when all is written, -EAGAIN, or the error of writing. */
 int sender_write(struct sender_out *out, int fd);
 

@@ -57,6 +57,9 @@ struct push_verdict {
 	char message[PUSH_MESSAGE_MAX]; /* of the failure or a warning; "" if there is none */
 };
 
+struct transport;
+struct push_memory;
+
 struct push_kind {
 	const char *name; /* as in the address */
 	/*
@@ -68,6 +71,17 @@ struct push_kind {
 	/* *ret is owned by the caller. Returns 0 or a negative errno, with *diag set. */
 	int (*encode)(const struct interval *iv, struct push_request **ret, struct diag *diag);
 	void (*judge)(const struct push_answer *answer, struct push_verdict *ret);
+	/* The bodies of several requests, one after the other, are the body of one for all. */
+	bool batches;
+	unsigned int posts; /* at most, for one request; 0: one */
+	/*
+	 * Kinds whose requests are not one POST each; else all NULL. send() has a memory of the
+	 * receiver, made by memory_new(); both are called in the sender's process.
+	 */
+	struct push_memory *(*memory_new)(void);
+	void (*memory_free)(struct push_memory *m);
+	void (*send)(struct push_memory *m, struct transport *t, const struct push_request *rq,
+		     struct push_verdict *ret);
 };
 
 /* Sets a verdict, with this text and the beginning of the answer's body. The text may be NULL. */

@@ -18,6 +18,7 @@ struct transport {
 	CURL *curl;
 	const struct push_kind *kind;
 	char base[PUSH_ORIGIN_MAX + PUSH_PATH_MAX + 32];
+	struct push_memory *memory; /* the kind's; NULL: it has none */
 	struct curl_slist *headers; /* of each request */
 	struct answer answer;
 	char error[CURL_ERROR_SIZE];
@@ -237,7 +238,10 @@ int transport_new(const struct push_url *url, const struct push_kind *kind,
 	t->kind = kind;
 	t->curl = curl_easy_init();
 	make_base(t, url);
-	if (!t->curl || !set_up(t, opts, secrets) || add_fixed_headers(t, opts, secrets) < 0)
+	if (kind->memory_new)
+		t->memory = kind->memory_new();
+	if (!t->curl || (kind->memory_new && !t->memory) || !set_up(t, opts, secrets) ||
+	    add_fixed_headers(t, opts, secrets) < 0)
 		return diag_errno(diag, ENOMEM, "cannot push");
 	*ret = TAKE_PTR(t);
 	return 0;
@@ -247,6 +251,8 @@ void transport_free(struct transport *t)
 {
 	if (!t)
 		return;
+	if (t->memory)
+		t->kind->memory_free(t->memory);
 	curl_easy_cleanup(t->curl);
 	curl_slist_free_all(t->headers);
 	free(t);
@@ -291,7 +297,8 @@ static bool set_request(struct transport *t, const struct push_request *rq, cons
 }
 
 /* Once the header is complete, the status counts, whatever happens to the body. */
-static void perform(struct transport *t, struct push_verdict *ret)
+static void perform(struct transport *t, transport_judge_fn judge, void *ctx,
+		    struct push_verdict *ret)
 {
 	struct push_answer a = {.body = t->answer.body};
 	curl_off_t wait = 0;
@@ -310,10 +317,11 @@ static void perform(struct transport *t, struct push_verdict *ret)
 	a.status = status > 0 && status < 1000 ? (unsigned int)status : 0;
 	a.retry_after_s = wait > 0 ? (uint64_t)wait : 0;
 	a.nbody = t->answer.kept;
-	t->kind->judge(&a, ret);
+	judge(ctx, &a, ret);
 }
 
-void transport_send(struct transport *t, const struct push_request *rq, struct push_verdict *ret)
+void transport_post(struct transport *t, const struct push_request *rq, transport_judge_fn judge,
+		    void *ctx, struct push_verdict *ret)
 {
 	_cleanup_free_ char *url = NULL;
 	struct curl_slist *headers = NULL;
@@ -321,10 +329,25 @@ void transport_send(struct transport *t, const struct push_request *rq, struct p
 	if (asprintf(&url, "%s%s", t->base, rq->path) < 0)
 		url = NULL;
 	if (url && make_headers(t, rq, &headers) == 0 && set_request(t, rq, url, headers))
-		perform(t, ret);
+		perform(t, judge, ctx, ret);
 	else
 		push_verdict_set(ret, PUSH_RETRY, &(struct push_answer){.error = "out of memory"},
 				 NULL);
 	(void)curl_easy_setopt(t->curl, CURLOPT_HTTPHEADER, NULL);
 	curl_slist_free_all(headers);
+}
+
+static void judge_as_kind(void *ctx, const struct push_answer *answer, struct push_verdict *ret)
+{
+	const struct push_kind *kind = ctx;
+
+	kind->judge(answer, ret);
+}
+
+void transport_send(struct transport *t, const struct push_request *rq, struct push_verdict *ret)
+{
+	if (t->kind->send)
+		t->kind->send(t->memory, t, rq, ret);
+	else
+		transport_post(t, rq, judge_as_kind, (void *)t->kind, ret);
 }

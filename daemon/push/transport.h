@@ -48,7 +48,13 @@ int transport_new(const struct push_url *url, const struct push_kind *kind,
 void transport_free(struct transport *t);
 DEFINE_FREEP(struct transport, transport_free)
 
-/* Sends and waits, at most for the timeout. */
+/* Sends as the kind does and waits, at most for the timeout of each POST. */
 void transport_send(struct transport *t, const struct push_request *rq, struct push_verdict *ret);
+
+/* One POST. judge: what its answer means; ctx: for judge. */
+typedef void (*transport_judge_fn)(void *ctx, const struct push_answer *answer,
+				   struct push_verdict *ret);
+void transport_post(struct transport *t, const struct push_request *rq, transport_judge_fn judge,
+		    void *ctx, struct push_verdict *ret);
 
 #endif

@@ -38,11 +38,11 @@ static enum verdict judge(const struct python *py, const struct memory *mem,
 }
 
 static int look(const struct python *py, const struct memory *mem, uint64_t code_type,
-		enum verdict *ret, struct diag *diag)
+		enum verdict *ret)
 {
 	struct python_stack *v = NULL;
 	size_t n = 0;
-	int r = python_stacks(py, mem, 0, &v, &n, diag);
+	int r = python_stacks(py, mem, 0, &v, &n, NULL);
 
 	if (r < 0)
 		return r;
@@ -68,10 +68,12 @@ int python_check(const struct python *py, const struct memory *mem, pid_t pid, s
 		return 0;
 	for (int i = 0; i < TRIES; i++) {
 		enum verdict verdict = NOTHING;
-		int r = look(py, mem, type.vaddr + py->bias, &verdict, diag);
+		int r = look(py, mem, type.vaddr + py->bias, &verdict);
 
-		if (r < 0 || verdict == RIGHT)
-			return r;
+		if (r < 0)
+			return diag_errno(diag, -r, "cannot read the stacks of process %d", pid);
+		if (verdict == RIGHT)
+			return 0;
 		wrong |= verdict == WRONG;
 		nanosleep(&pause, NULL);
 	}

@@ -482,6 +482,8 @@ static int start_continuous(struct daemon *d, struct diag *diag)
 		.memory_bytes = o->keep_memory,
 		.disk_bytes = o->keep_size,
 		.dir = o->keep,
+		.merge_after_ns = o->merge_after_ns,
+		.merge_to_ns = o->merge_to_ns > o->interval_ns ? o->merge_to_ns : 0,
 	};
 
 	int r = o->continuous ? continuous_new(d->event, d->sessions, &co, &d->continuous, diag)

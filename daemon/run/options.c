@@ -11,6 +11,7 @@
 
 #define MAX_CHILDREN	  4096
 #define METRICS_FUNCTIONS 20
+#define NS		  UINT64_C(1000000000)
 #define PUSH_EVERY_MIN	  100000000u /* ns */
 
 static const char *const clocks[] = {[SNAPSHOT_CPU] = "cpu", [SNAPSHOT_WALL] = "wall", NULL};
@@ -78,6 +79,10 @@ static const struct opt table[] = {
 	{"keep-size", 0, OPT_SIZE, FIELD(keep_size), "BYTES",
 	 "continuous: remove the oldest ones of DIR beyond this\nsize (default: 1G)",
 	 .min = 1u << 20, .max = 16ull << 40},
+	{"merge-after", 0, OPT_DURATION, FIELD(merge_after_ns), "SECONDS",
+	 "continuous: merge intervals of DIR when they are so old\n(default: 1h)"},
+	{"merge-to", 0, OPT_DURATION, FIELD(merge_to_ns), "SECONDS",
+	 "continuous: to intervals of this length (default: 5m);\nnot above --interval: never"},
 	{"verbose", 'v', OPT_FLAG, FIELD(verbose), NULL,
 	 "log what the daemon does; all facts below a text\nprofile"},
 	{"help", 'h', OPT_FLAG, FIELD(help), NULL, "show this help"},
@@ -110,7 +115,7 @@ static int check_sort(const struct options *o, struct diag *diag)
 static int only_continuous(const struct options *o, struct diag *diag)
 {
 	if (!o->all_python && !o->match && !o->unit && !o->interval_ns && !o->labels.n &&
-	    !o->keep_memory && !o->keep && !o->keep_size)
+	    !o->keep_memory && !o->keep && !o->keep_size && !o->merge_after_ns && !o->merge_to_ns)
 		return 0;
 	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --continuous",
 			"an option of continuous mode requires --continuous");
@@ -130,9 +135,12 @@ static int check_continuous(const struct options *o, struct diag *diag)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
 				"--interval and --label are the same for continuous mode",
 				"--continuous excludes --push-every and --push-service");
-	if (o->keep_size && !o->keep)
+	if ((o->keep_size || o->merge_after_ns || o->merge_to_ns) && !o->keep)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "add --keep DIR",
-				"--keep-size requires --keep");
+				"--keep-size, --merge-after and --merge-to require --keep");
+	if (o->merge_to_ns % NS || o->merge_to_ns > CONTINUOUS_MERGE_TO_MAX_NS)
+		return diag_set(diag, -ERANGE, PYP_EXIT_USAGE, "expected 1 to 3600 seconds",
+				"--merge-to is out of range");
 	if (o->interval_ns < CONTINUOUS_INTERVAL_MIN_NS ||
 	    o->interval_ns > CONTINUOUS_INTERVAL_MAX_NS)
 		return diag_set(diag, -ERANGE, PYP_EXIT_USAGE, "expected 1 to 3600 seconds",
@@ -168,6 +176,8 @@ static int choose_continuous(struct options *o, const struct target_opts_given *
 	set_continuous(o, g);
 	r = check_continuous(o, diag);
 	o->keep_size = o->keep_size ? o->keep_size : CONTINUOUS_DISK_BYTES;
+	o->merge_after_ns = o->merge_after_ns ? o->merge_after_ns : CONTINUOUS_MERGE_AFTER_NS;
+	o->merge_to_ns = o->merge_to_ns ? o->merge_to_ns : CONTINUOUS_MERGE_TO_NS;
 	return r;
 }
 

@@ -37,7 +37,7 @@ struct options {
 	bool command_status;	     /* exit with the command's status */
 	bool continuous, all_python;
 	const char *match, *unit, *keep;
-	uint64_t interval_ns, keep_memory, keep_size;
+	uint64_t interval_ns, keep_memory, keep_size, merge_after_ns, merge_to_ns;
 	struct opt_words labels;
 	bool verbose, help, version;
 	char **cmd; /* NULL: none; ends with NULL; borrowed from argv */

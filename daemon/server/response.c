@@ -94,7 +94,9 @@ void response_set_error(struct response *rs, unsigned int status, const struct d
 {
 	closep(&rs->fd);
 	rs->fd = -1;
-	rs->status = status ? status : response_status(exit_of(diag));
+	if (!status) /* what was asked for does not exist, which is no failure of the daemon */
+		status = diag->err == -ENODATA ? 400 : response_status(exit_of(diag));
+	rs->status = status;
 	if (response_set_json(rs, rs->status, response_error_json(diag, err)) == 0)
 		return;
 	free(TAKE_PTR(rs->body)); /* out of memory: send only the status */

@@ -140,6 +140,7 @@ static int query_target_opts(const struct request *rq, struct target_opts *ret, 
 		if (text)
 			r = target_opts_set(&g, row, text, diag);
 	}
+	target_opts_not_light(&g);
 	if (r == 0)
 		r = target_opts_check_given(&g, diag);
 	*ret = g.opts;

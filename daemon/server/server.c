@@ -99,13 +99,18 @@ static int on_timer(struct sd_event_source *source, uint64_t usec, void *userdat
 
 static int on_deadlines(struct sd_event_source *source, uint64_t usec, void *userdata)
 {
-	(void)source, (void)usec;
-	server_check_deadlines(userdata);
+	(void)source;
+	server_check_deadlines(userdata, usec * 1000);
 	return 0;
 }
 
 void server_deadlines_soon(struct server *srv)
 {
+	int enabled;
+
+	/* New connections do not put off the check of the others. */
+	if (sd_event_source_get_enabled(srv->sweep, &enabled) > 0)
+		return;
 	(void)sd_event_source_set_time_relative(srv->sweep, DEADLINES_US);
 	(void)sd_event_source_set_enabled(srv->sweep, SD_EVENT_ONESHOT);
 }

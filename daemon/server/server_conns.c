@@ -26,6 +26,7 @@
 
 #define DISCARD_MAX (1024 * 1024) /* limit of an excessive body that is read and discarded */
 #define CHECK_NS    4000000ull	  /* interval of checking whether requests still have to wait */
+#define LATE_NS	    1000000000ull /* a check that is later than that extends the deadlines */
 
 struct conn {
 	struct place place; /* must be first: conn_at() */
@@ -117,24 +118,28 @@ static void conn_enter(struct conn *c, int fd)
 	server_deadlines_soon(srv);
 }
 
-static void check_deadlines(struct port *port, uint64_t now)
+/* late_ns: for so long, nothing was read or sent that clients may have sent or read in time. */
+static void check_deadlines(struct port *port, uint64_t now, uint64_t late_ns)
 {
 	struct dropped_clients *counts = &port->srv->routes.dropped;
 
 	for (struct place *p = port->places.first; p; p = p->next) {
 		struct conn *c = conn_at(p);
 
+		if (c->due_ns)
+			c->due_ns += late_ns;
 		if (c->due_ns && now > c->due_ns && !p->dropped)
 			conn_drop(c, p->answering ? &counts->unread : &counts->late);
 	}
 }
 
-void server_check_deadlines(struct server *srv)
+void server_check_deadlines(struct server *srv, uint64_t at_ns)
 {
 	const uint64_t now = clock_monotonic_ns();
+	const uint64_t late_ns = now > at_ns + LATE_NS ? now - at_ns : 0;
 
-	check_deadlines(&srv->control, now);
-	check_deadlines(&srv->http, now);
+	check_deadlines(&srv->control, now, late_ns);
+	check_deadlines(&srv->http, now, late_ns);
 	if (srv->control.places.first || srv->http.places.first)
 		server_deadlines_soon(srv);
 }

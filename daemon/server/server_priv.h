@@ -45,12 +45,16 @@ void server_on_completed(void *cls, struct MHD_Connection *connection, void **co
 void server_on_connection(void *cls, struct MHD_Connection *connection, void **socket_context,
 			  enum MHD_ConnectionNotificationCode code);
 
-/* Enforce deadlines for requests and for reading responses, however slowly data arrives. */
-void server_check_deadlines(struct server *srv);
+/*
+ * Enforce deadlines for requests and for reading responses, however slowly data arrives. at_ns: the time for which
+ * this check was planned. If it is late, because the event loop was busy or the machine is, deadlines are later, too.
+ */
+void server_check_deadlines(struct server *srv, uint64_t at_ns);
 /* Resume connections whose wait is over, or all. Returns whether there were any. */
 bool server_resume(struct server *srv, bool all);
 /* Check waiting requests again when the first of them may be ready. */
 void server_check_soon(struct server *srv);
+/* Check deadlines within a second. */
 void server_deadlines_soon(struct server *srv);
 /* All responses are sent: end the drain. */
 void server_drain_check(struct server *srv);

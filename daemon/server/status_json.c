@@ -102,6 +102,8 @@ json_t *json_of_status(const struct session_status *st)
 	set_text(o, "mode", mode_names[st->mode.mode]);
 	if (st->mode.rate)
 		set_count(o, "rate_hz", st->mode.rate);
+	if (st->light)
+		json_object_set_new(o, "light", json_true());
 	set_text(o, "cmdline", st->cmdline);
 	set_text(o, "python_version", st->python_version);
 	set_text(o, "python_file", st->python_file);

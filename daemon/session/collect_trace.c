@@ -6,6 +6,8 @@
 #include "session/collector.h"
 #include "session/tracee.h"
 
+#define SAMPLES_LEAST 20
+
 static int trace_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 {
 	int r = collector_attach(t, ret_ts, diag);
@@ -13,6 +15,17 @@ static int trace_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 	if (r == 0)
 		tracee_add_initial(t);
 	return r;
+}
+
+/*
+ * On a machine that is too busy for the calibration, costs are unknown. The number of samples in the
+ * probes' own time shows what hits cost in all, and a usual cost how it is distributed.
+ */
+static void trace_report(const struct tracee *t, struct snapshot_target *slot)
+{
+	collector_report_samples(t, slot);
+	if (!slot->cost.known && slot->estimate.of_probes >= SAMPLES_LEAST)
+		slot->cost = tracee_cost(t);
 }
 
 const struct collector collector_trace = {
@@ -25,5 +38,5 @@ const struct collector collector_trace = {
 	.start = trace_start,
 	.finish = collector_finish,
 	.interrupt = tracee_cease,
-	.report = collector_report_samples,
+	.report = trace_report,
 };

@@ -5,8 +5,8 @@
  * The kernel reports a fork in the ring of the parent, or of an ancestor as long as the parent has
  * no probe of its own, and wakes the daemon. The child becomes a target like any other, with its
  * own ring and link. The slow steps are not repeated for it: the parent's plan and self-test are
- * valid for it, and a few probes are always loaded in advance (spares). What the child did before
- * its link existed is missing from its profile; reports state this gap.
+ * valid for it, and a few probes are always loaded in advance (spares), on a thread. What the child did
+ * before its link existed is missing from its profile; reports state this gap.
  *
  * All of this runs in a separate event source (work), one step at a time, so that rings are drained
  * and clients are served in between. Functions here do not change the set of targets while a caller
@@ -40,7 +40,8 @@ struct process_tree {
 	struct session *root; /* the target that the user attached; NULL: it was removed */
 	struct probe *spare[SPARES];
 	size_t nspares;
-	bool no_spares; /* a spare could not be opened: do not try again */
+	struct probe *loading; /* the next one */
+	bool no_spares;	       /* a spare could not be opened: do not try again */
 	bool limit_reported;
 };
 
@@ -48,6 +49,7 @@ struct process_tree {
 
 static void process_tree_drop_spares(struct process_tree *f)
 {
+	probe_free(TAKE_PTR(f->loading));
 	while (f->nspares)
 		probe_free(f->spare[--f->nspares]);
 }
@@ -244,8 +246,10 @@ static int make_session(struct session *origin, const struct tracee_news *news,
 	struct process_tree *f = origin->process_tree;
 	struct probe *spare = f->nspares ? f->spare[--f->nspares] : NULL;
 	struct tracee *t;
-	int r;
+	int r = !spare && f->no_spares ? tracee_open_spare(origin->tracee, &spare) : 0;
 
+	if (r < 0)
+		return r;
 	r = tracee_fork(origin->tracee, news, half, &spare, &t, NULL);
 	if (spare)
 		f->spare[f->nspares++] = spare;
@@ -444,23 +448,51 @@ void follow_clear(struct sessions *ss)
 
 /* ---- event loop -------------------------------------------------------------------------- */
 
-/* Loads one probe for a future child. Returns false if there was nothing to load. */
-static bool fill_spares(struct sessions *ss)
+/* Returns whether a child waits for a probe. */
+static bool is_wanted(const struct sessions *ss, const struct process_tree *f)
+{
+	for (size_t i = 0; !f->nspares && i < ss->ntasks; i++)
+		if (ss->tasks[i].origin->process_tree == f)
+			return true;
+	return false;
+}
+
+static void take_loaded(struct process_tree *f)
+{
+	struct probe *p;
+
+	if (!f->loading || !probe_is_ready(f->loading))
+		return;
+	p = TAKE_PTR(f->loading);
+	f->no_spares = probe_opened(p, NULL) != 0;
+	if (f->no_spares)
+		probe_free(p);
+	else
+		f->spare[f->nspares++] = p;
+}
+
+/* Each process tree has so many probes for future children. */
+static void fill_spares(struct sessions *ss)
 {
 	for (size_t i = 0; i < ss->n; i++) {
 		struct session *s = ss->v[i];
 		struct process_tree *f = s->process_tree;
 
-		if (!f || s->tracee->state != SESSION_TRACING || f->no_spares ||
-		    f->nspares == SPARES)
+		if (!f)
 			continue;
-		if (tracee_open_spare(s->tracee, &f->spare[f->nspares]) == 0)
-			f->nspares++;
-		else
-			f->no_spares = true;
-		return true;
+		take_loaded(f);
+		if (f->loading || f->no_spares || f->nspares == SPARES)
+			continue;
+		if (s->tracee->state != SESSION_TRACING && !is_wanted(ss, f))
+			continue;
+		f->no_spares = tracee_load_spare(s->tracee, &f->loading) != 0;
 	}
-	return false;
+}
+
+void follow_loaded(struct sessions *ss)
+{
+	fill_spares(ss);
+	follow_retry(ss);
 }
 
 static int on_work(sd_event_source *source, void *ctx)
@@ -471,11 +503,11 @@ static int on_work(sd_event_source *source, void *ctx)
 	(void)source;
 	sessions_read_rings(ss);
 	fold_old(ss);
+	fill_spares(ss);
 	i = next_task(ss, NULL);
-	if (i >= 0)
-		task_run(ss, (size_t)i);
-	else if (!fill_spares(ss))
+	if (i < 0)
 		return 0;
+	task_run(ss, (size_t)i);
 	work_soon(ss);
 	return 0;
 }

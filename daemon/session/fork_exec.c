@@ -472,47 +472,58 @@ static void take_over(const struct tracee *from, struct tracee *t)
 	t->calibration = calibration_share(from->calibration);
 }
 
-int tracee_open_spare(const struct tracee *from, struct probe **ret)
+static struct probe_opts spare_opts(const struct tracee *from)
 {
-	const struct probe_opts po = {
+	return (struct probe_opts){
 		.counters = from->opts.counters,
 		.builtins = from->opts.builtins,
 		.collections = true,
 		.ring_bytes = from->opts.ring_bytes,
 		.mode = from->opts.mode.mode,
+		.marks = from->collector->windows,
 		.plain = !from->warning[0],
 		.layout = &from->python->layout,
 		.sampling = tracee_sampling(from, &from->opts, from->python),
 		.walks = tracee_walks(from, from->python),
 	};
+}
+
+int tracee_open_spare(const struct tracee *from, struct probe **ret)
+{
+	const struct probe_opts po = spare_opts(from);
 
 	return probe_open(&po, ret, NULL);
 }
 
-static int take_probe(const struct tracee *from, struct probe **spare, struct tracee *t)
+int tracee_load_spare(const struct tracee *from, struct probe **ret)
 {
-	int r = *spare ? 0 : tracee_open_spare(from, spare);
+	const struct probe_opts po = spare_opts(from);
 
-	if (r < 0)
-		return r;
+	return probe_open_begin(&po, ret, NULL);
+}
+
+static int take_probe(struct probe **spare, struct tracee *t)
+{
 	t->probe = TAKE_PTR(*spare);
 	t->mechanism = probe_mechanism(t->probe);
 	t->period_ns = probe_period(t->probe);
 	return set_target(t, t->probe, t->python);
 }
 
-static int begin_fork(const struct tracee *from, pid_t pid, struct tracee **ret, struct diag *diag)
+static int begin_fork(const struct tracee *from, const struct tracee_news *news,
+		      struct tracee **ret, struct diag *diag)
 {
 	_cleanup_(tracee_freep) struct tracee *t = calloc(1, sizeof(*t));
 	struct inspect_opts io = {.like = from->python, .like_exec_id = from->exec_id};
 	int r;
 
 	if (!t)
-		return diag_errno(diag, ENOMEM, "cannot follow %d", pid);
-	r = target_open(pid, &t->target, diag);
+		return diag_errno(diag, ENOMEM, "cannot follow %d", news->pid);
+	r = target_open(news->pid, &t->target, diag);
 	if (r < 0)
 		return r;
 	take_over(from, t);
+	t->known_ns = news->ts ? news->ts : target_started_ns(t->target);
 	io.target = t->target;
 	r = inspect_start(&io, &t->inspect, diag);
 	if (r < 0)
@@ -539,11 +550,11 @@ int tracee_fork(const struct tracee *from, const struct tracee_news *news, struc
 		struct probe **spare, struct tracee **ret, struct diag *diag)
 {
 	_cleanup_(tracee_freep) struct tracee *t = TAKE_PTR(*half);
-	int r = t ? 0 : begin_fork(from, news->pid, &t, diag);
+	int r = t ? 0 : begin_fork(from, news, &t, diag);
 
 	if (r < 0)
 		return r;
-	r = await_found(from, t);
+	r = *spare ? await_found(from, t) : -EINPROGRESS;
 	if (r == -EINPROGRESS) {
 		*half = TAKE_PTR(t);
 		return -EAGAIN;
@@ -552,13 +563,13 @@ int tracee_fork(const struct tracee *from, const struct tracee_news *news, struc
 		r = take_python(from, t);
 	if (r < 0)
 		return r;
-	r = take_probe(from, spare, t);
+	r = take_probe(spare, t);
 	if (r == 0)
 		r = tracee_make_profile(t, diag);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot follow %d", news->pid);
 	t->parent = news->parent ? news->parent : t->target->parent;
-	t->forked_ns = news->ts ? news->ts : target_started_ns(t->target);
+	t->forked_ns = t->known_ns;
 	t->first_ns = tracee_now();
 	t->first_unix_ns = tracee_unix_now();
 	*ret = TAKE_PTR(t);

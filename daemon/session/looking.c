@@ -2,9 +2,10 @@
 /*
  * Targets that are being attached, each in steps: a helper process inspects it and plans the probes,
  * another one runs the self-test, a third one measures the probes' cost if that has to be known from
- * the beginning. Then the target is sampled for a moment, and its calls are counted for another one,
- * which gives the forecast. Every step only waits for descriptors and timers in the event loop, so
- * clients and other targets are served meanwhile, and it can be cancelled in every step.
+ * the beginning. Meanwhile a thread loads the BPF programs. Then the target is sampled for a moment, and
+ * its calls are counted for another one, which gives the forecast. Every step only waits for
+ * descriptors and timers in the event loop, so clients and other targets are served meanwhile, and it
+ * can be cancelled in every step.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,11 +25,13 @@ enum looking_step {
 	LOOKING_PLANNING,
 	LOOKING_VERIFYING,
 	LOOKING_CALIBRATING,
+	LOOKING_LOADING_OBSERVERS,
 	LOOKING_SAMPLING,
 	LOOKING_FORECASTING,
+	LOOKING_LOADING,
 };
-static const char *const step_names[] = {"planning", "verifying", "calibrating", "sampling",
-					 "forecasting"};
+static const char *const step_names[] = {"planning", "verifying",   "calibrating", "loading",
+					 "sampling", "forecasting", "loading"};
 
 struct looking {
 	struct sessions *set;
@@ -106,24 +109,30 @@ static bool sample_on(struct looking *l)
 	return set_timer(l, next < l->until_ns ? next : l->until_ns);
 }
 
+/* The last step: its own programs. False: they are loaded. */
+static bool await_programs(struct looking *l)
+{
+	l->step = LOOKING_LOADING;
+	return !tracee_is_loaded(l->tracee);
+}
+
+/* Count its calls, or go on to do so. */
+static bool survey(struct looking *l)
+{
+	return (tracee_survey_next(l->tracee) > 0 &&
+		observe(l, LOOKING_FORECASTING, tracee_now() + SURVEY_NS)) ||
+	       await_programs(l);
+}
+
 static bool begin_observing(struct looking *l)
 {
-	uint64_t begin;
-	bool sampled;
-
 	if (l->stopped)
-		return false;
-	sampled = tracee_refer(l->tracee) == 0;
-	begin = tracee_now();
-	/* Loading it takes as long as sampling. */
-	(void)tracee_survey(l->tracee);
-	if (sampled) {
-		l->step = LOOKING_SAMPLING;
-		l->until_ns = begin + REFERENCE_NS;
-		return sample_on(l);
-	}
-	return tracee_survey_next(l->tracee) > 0 &&
-	       observe(l, LOOKING_FORECASTING, tracee_now() + SURVEY_NS);
+		return await_programs(l);
+	if (tracee_refer(l->tracee) < 0)
+		return survey(l);
+	l->step = LOOKING_SAMPLING;
+	l->until_ns = tracee_now() + REFERENCE_NS;
+	return sample_on(l);
 }
 
 /* What a step has found out, and the next one. False: there is nothing to wait for. */
@@ -134,6 +143,7 @@ static bool go_on(struct looking *l)
 	switch (l->step) {
 	case LOOKING_PLANNING:
 		tracee_prepare(l->tracee);
+		tracee_load_begin(l->tracee, !l->stopped);
 		l->step = LOOKING_VERIFYING;
 		/* fall through */
 	case LOOKING_VERIFYING:
@@ -143,22 +153,41 @@ static bool go_on(struct looking *l)
 		l->step = LOOKING_CALIBRATING;
 		/* fall through */
 	case LOOKING_CALIBRATING:
-		return tracee_calibrated(l->tracee) ? begin_observing(l) : await_cost(l);
+		if (!tracee_calibrated(l->tracee))
+			return await_cost(l);
+		l->step = LOOKING_LOADING_OBSERVERS;
+		/* fall through */
+	case LOOKING_LOADING_OBSERVERS:
+		return !tracee_observers_are_loaded(l->tracee) || begin_observing(l);
 	case LOOKING_SAMPLING:
 	case LOOKING_FORECASTING:
+		tracee_refer_end(l->tracee);
+		return survey(l);
+	case LOOKING_LOADING:
 		break;
 	}
-	tracee_refer_end(l->tracee);
-	return tracee_survey_next(l->tracee) > 0 &&
-	       observe(l, LOOKING_FORECASTING, tracee_now() + SURVEY_NS);
+	return false;
 }
 
 /* Is what the present step waits for not there yet? */
-static bool is_waiting(const struct looking *l)
+static bool is_waiting(struct looking *l)
 {
-	if (l->step == LOOKING_PLANNING)
+	switch (l->step) {
+	case LOOKING_PLANNING:
 		return !tracee_looked(l->tracee);
-	return l->step >= LOOKING_SAMPLING && tracee_now() < l->until_ns;
+	case LOOKING_LOADING_OBSERVERS:
+		return !tracee_observers_are_loaded(l->tracee);
+	case LOOKING_SAMPLING:
+		return tracee_now() < l->until_ns;
+	case LOOKING_FORECASTING:
+		return tracee_now() < l->until_ns || !tracee_observers_are_loaded(l->tracee);
+	case LOOKING_LOADING:
+		return !tracee_is_loaded(l->tracee);
+	case LOOKING_VERIFYING:
+	case LOOKING_CALIBRATING:
+		break;
+	}
+	return false;
 }
 
 /* False: the timer cannot be set, so it would wait forever. */
@@ -178,6 +207,13 @@ static int on_answer(sd_event_source *source, int fd, uint32_t revents, void *ct
 	(void)source, (void)fd, (void)revents;
 	check(ctx);
 	return 0;
+}
+
+void looking_loaded(struct sessions *ss)
+{
+	for (size_t i = 0; i < ss->nlooking; i++)
+		if (ss->looking[i]->step >= LOOKING_LOADING_OBSERVERS)
+			check(ss->looking[i]);
 }
 
 static int on_deadline(sd_event_source *source, uint64_t usec, void *ctx)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "session/collector.h"
 #include "session/tracee.h"
@@ -16,6 +17,9 @@
 
 /* After this time without an answer, something is wrong. */
 #define UNREADABLE_NS 5000000000ull
+
+/* A process that hardly runs is surveyed twice. */
+#define SURVEY_TIMES 2
 
 /* Some microseconds each. */
 #define WALKS_PER_S 500
@@ -188,6 +192,13 @@ static int begin_verifying(struct tracee *t, struct diag *diag)
 	return t->selftest ? 0 : diag_errno(diag, ENOMEM, "cannot attach to %d", t->target->pid);
 }
 
+static void drop_loading(struct tracee *t)
+{
+	reference_free(TAKE_PTR(t->reference));
+	survey_free(TAKE_PTR(t->survey));
+	probe_free(TAKE_PTR(t->loading));
+}
+
 bool tracee_verified(struct tracee *t)
 {
 	struct selftest_result result;
@@ -198,6 +209,8 @@ bool tracee_verified(struct tracee *t)
 		return false;
 	selftest_free(TAKE_PTR(t->selftest));
 	t->prepared_err = take_verdict(t, &result, &t->prepared_diag);
+	if (t->prepared_err)
+		drop_loading(t);
 	return true;
 }
 
@@ -261,9 +274,9 @@ static int tracee_check(struct tracee *t, struct diag *diag)
 	return r == 0 && t->collector->check ? t->collector->check(t, diag) : r;
 }
 
-static int tracee_load(struct tracee *t, struct diag *diag)
+static struct probe_opts load_opts(const struct tracee *t)
 {
-	struct probe_opts po = {
+	return (struct probe_opts){
 		.pid = t->target->pid,
 		.tid = t->target->tid,
 		.via = t->python->via,
@@ -273,6 +286,7 @@ static int tracee_load(struct tracee *t, struct diag *diag)
 		.collections = true,
 		.native = python_native_types(t->python),
 		.ring_bytes = t->opts.ring_bytes,
+		.marks = t->collector->windows,
 		.light = t->opts.light,
 		.layout = &t->python->layout,
 		.plan = t->collector->probes ? &t->plan : NULL,
@@ -281,7 +295,65 @@ static int tracee_load(struct tracee *t, struct diag *diag)
 		.sampling = tracee_sampling(t, &t->opts, t->python),
 		.walks = tracee_walks(t, t->python),
 	};
-	int r = probe_open(&po, &t->probe, diag);
+}
+
+/* Will it be sampled and surveyed? */
+static void begin_observers(struct tracee *t)
+{
+	if (!t->collector->probes)
+		return;
+	if (!t->collector->windows && target_opts_rate(&t->opts))
+		(void)reference_begin(t->target, t->python, &t->reference);
+	(void)survey_begin(&(struct survey_of){.target = t->target,
+					       .python = t->python,
+					       .plan = &t->plan,
+					       .builtins = t->opts.builtins,
+					       .times = SURVEY_TIMES},
+			   &t->survey, NULL);
+}
+
+/* An error is reported by the next attempt. */
+void tracee_load_begin(struct tracee *t, bool observe)
+{
+	struct probe_opts po;
+
+	if (t->prepared_err)
+		return;
+	if (observe)
+		begin_observers(t);
+	po = load_opts(t);
+	(void)probe_open_begin(&po, &t->loading, NULL);
+}
+
+bool tracee_observers_are_loaded(const struct tracee *t)
+{
+	return (!t->reference || reference_is_ready(t->reference)) &&
+	       (!t->survey || survey_is_ready(t->survey));
+}
+
+bool tracee_is_loaded(const struct tracee *t)
+{
+	return !t->loading || probe_is_ready(t->loading);
+}
+
+/* Another client may have asked for the target with other options. */
+static int take_loaded(struct tracee *t, struct diag *diag)
+{
+	_cleanup_(probe_freep) struct probe *p = TAKE_PTR(t->loading);
+	const struct probe_opts po = load_opts(t);
+	int r;
+
+	if (!p || !probe_opens(p, &po))
+		return probe_open(&po, &t->probe, diag);
+	r = probe_opened(p, diag);
+	if (r == 0)
+		t->probe = TAKE_PTR(p);
+	return r;
+}
+
+static int tracee_load(struct tracee *t, struct diag *diag)
+{
+	int r = take_loaded(t, diag);
 
 	if (r < 0)
 		return r;
@@ -335,6 +407,8 @@ int tracee_look(pid_t pid, const struct target_opts *opts, struct tracee **ret, 
 	if (r < 0)
 		return r;
 	tracee_set_opts(t, opts);
+	t->known_ns = tracee_now();
+	(void)clock_process_cpu_ns(pid, &t->known_cpu_ns);
 	t->workers = opts->light ? NULL : malloc(sizeof(*t->workers));
 	if (t->workers)
 		workers_find(pid, t->workers);
@@ -358,10 +432,11 @@ bool tracee_looked(struct tracee *t)
 
 int tracee_refer(struct tracee *t)
 {
-	if (!t->prepared || t->prepared_err || t->collector->windows || !t->collector->probes ||
-	    !target_opts_rate(&t->opts))
-		return -EOPNOTSUPP;
-	return reference_start(t->target, t->python, &t->reference);
+	int r = t->reference ? reference_start(t->reference) : -EOPNOTSUPP;
+
+	if (r < 0)
+		reference_free(TAKE_PTR(t->reference));
+	return r;
 }
 
 void tracee_refer_turn(struct tracee *t, uint64_t now_ns)
@@ -374,21 +449,6 @@ void tracee_refer_end(struct tracee *t)
 {
 	if (t->reference)
 		reference_end(t->reference);
-}
-
-/* A process that hardly runs is surveyed twice. */
-#define SURVEY_TIMES 2
-
-int tracee_survey(struct tracee *t)
-{
-	if (!t->prepared || t->prepared_err || !t->collector->probes)
-		return -EOPNOTSUPP;
-	return survey_begin(&(struct survey_of){.target = t->target,
-						.python = t->python,
-						.plan = &t->plan,
-						.builtins = t->opts.builtins,
-						.times = SURVEY_TIMES},
-			    &t->survey, NULL);
 }
 
 int tracee_survey_next(struct tracee *t)

@@ -15,6 +15,7 @@ struct reference {
 	struct probe *probe;
 	struct profile *profile; /* during reference_take only */
 	uint64_t samples;
+	bool on; /* it was started */
 };
 
 void reference_free(struct reference *r)
@@ -25,7 +26,7 @@ void reference_free(struct reference *r)
 	free(r);
 }
 
-int reference_start(const struct target *t, const struct python *py, struct reference **ret)
+int reference_begin(const struct target *t, const struct python *py, struct reference **ret)
 {
 	_cleanup_(reference_freep) struct reference *r = calloc(1, sizeof(*r));
 	const struct probe_opts po = {
@@ -43,18 +44,31 @@ int reference_start(const struct target *t, const struct python *py, struct refe
 			     .interp_head = python_interp_head(py),
 			     .code_type = python_code_type(py)},
 	};
-	uint64_t ts;
 	int err;
 
 	if (!r)
 		return -ENOMEM;
 	if (!po.sampling.interp_head || !po.sampling.code_type)
 		return -EOPNOTSUPP;
-	err = probe_open(&po, &r->probe, NULL);
-	if (err == 0)
-		err = probe_attach(r->probe, &ts, NULL);
+	err = probe_open_begin(&po, &r->probe, NULL);
 	if (err == 0)
 		*ret = TAKE_PTR(r);
+	return err;
+}
+
+bool reference_is_ready(const struct reference *r)
+{
+	return probe_is_ready(r->probe);
+}
+
+int reference_start(struct reference *r)
+{
+	uint64_t ts;
+	int err = probe_opened(r->probe, NULL);
+
+	if (err == 0)
+		err = probe_attach(r->probe, &ts, NULL);
+	r->on = err == 0;
 	return err;
 }
 
@@ -76,11 +90,14 @@ void reference_turn(struct reference *r, uint64_t now_ns)
 
 void reference_end(struct reference *r)
 {
-	probe_silence(r->probe);
+	if (r->on)
+		probe_silence(r->probe);
 }
 
 uint64_t reference_take(struct reference *r, struct profile *p)
 {
+	if (!r->on)
+		return 0;
 	r->profile = p;
 	probe_silence(r->probe);
 	probe_detach(r->probe);

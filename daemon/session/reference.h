@@ -6,6 +6,7 @@
 #ifndef PYPROF_SESSION_REFERENCE_H
 #define PYPROF_SESSION_REFERENCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -21,11 +22,14 @@
 struct reference;
 
 /*
- * Starts to sample, until reference_end, reference_take or reference_free. py and t are used in
- * this call only. *ret: to be freed by the caller. Returns 0, or a negative errno; the trace then
- * has no reference samples, and works without.
+ * begin loads the programs; start attaches them, and waits for that unless is_ready. Samples are
+ * taken until reference_end, reference_take or reference_free. py and t must remain valid until
+ * start returns. *ret: to be freed by the caller. Return 0, or a negative errno; the trace then has
+ * no reference samples, and works without.
  */
-int reference_start(const struct target *t, const struct python *py, struct reference **ret);
+int reference_begin(const struct target *t, const struct python *py, struct reference **ret);
+bool reference_is_ready(const struct reference *r);
+int reference_start(struct reference *r);
 
 /*
  * Changes the time between two samples at random, see probe_jitter. To be called every

@@ -96,7 +96,7 @@ void sessions_cancel_attaching(struct sessions *ss);
 /* A process that is being attached: sessions_look() has begun it and is not done. */
 struct session_attaching {
 	pid_t pid;
-	/* static: "planning", "verifying", "calibrating", "sampling" or "forecasting" */
+	/* static: "planning", "verifying", "calibrating", "loading", "sampling" or "forecasting" */
 	const char *step;
 };
 /* The i-th; false: there are fewer. */
@@ -203,6 +203,7 @@ struct session_status {
 	struct forecast forecast;
 	enum session_state state;
 	struct mode_choice mode; /* rate: of samples; 0: none are taken */
+	bool light;		 /* of continuous mode, which clears its profile at each cut */
 	char cmdline[256], python_version[32], python_file[256], build_id[41];
 	uint64_t pending; /* bytes recorded by the probes and not read yet */
 	uint64_t traced_ns, events, lost, unmatched, unseen, unstarted;

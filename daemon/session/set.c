@@ -253,6 +253,31 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *ctx)
 	return sessions_arm(ss, more ? 0 : sessions_pause(ss, busy));
 }
 
+/* A thread has loaded a probe, for one of the targets that are being attached or for a child. */
+static int on_loaded(sd_event_source *source, int fd, uint32_t revents, void *ctx)
+{
+	struct sessions *ss = ctx;
+
+	(void)source, (void)fd, (void)revents;
+	looking_loaded(ss);
+	follow_loaded(ss);
+	return 0;
+}
+
+static int watch_loads(struct sessions *ss)
+{
+	_cleanup_close_ int fd = probe_ready_fd();
+	int r = fd < 0 ? fd
+		       : sd_event_add_io(ss->event, &ss->loaded, fd, EPOLLIN | EPOLLET, on_loaded,
+					 ss);
+
+	if (r == 0)
+		r = sd_event_source_set_io_fd_own(ss->loaded, true);
+	if (r == 0)
+		(void)TAKE_FD(fd);
+	return r;
+}
+
 /* ---- the set ----------------------------------------------------------------------------- */
 
 int sessions_new(struct sd_event *event, const struct session_opts *opts, struct sessions **ret,
@@ -273,6 +298,8 @@ int sessions_new(struct sd_event *event, const struct session_opts *opts, struct
 		return diag_errno(diag, -r, "cannot set a timer");
 	sd_event_source_set_enabled(ss->timer, SD_EVENT_OFF);
 	r = follow_init(ss);
+	if (r == 0)
+		r = watch_loads(ss);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot set up the event loop");
 	probe_prepare();
@@ -291,6 +318,7 @@ void sessions_free(struct sessions *ss)
 	recorders_close_all(ss, &ss->slows);
 	looking_deinit(ss);
 	follow_deinit(ss);
+	sd_event_source_disable_unref(ss->loaded);
 	sd_event_source_disable_unref(ss->timer);
 	free(ss->v);
 	free(ss);
@@ -537,6 +565,9 @@ int sessions_start_each(struct sessions *ss, pid_t pid, sessions_failed_fn faile
 			follow_look(s);
 			continue;
 		}
+		/* A child that has ended a moment ago is no failure: its end is handled soon. */
+		if (r == -ESRCH && s != one && s->tracee->parent)
+			continue;
 		if (failed)
 			failed(ctx, s->tracee->target->pid, r, &why);
 		if (!first)

@@ -32,6 +32,7 @@ struct sessions {
 	struct sd_event *event; /* borrowed */
 	struct session_opts opts;
 	struct sd_event_source *timer;
+	struct sd_event_source *loaded; /* see probe_ready_fd() */
 	struct session **v;
 	size_t n;
 	size_t next;   /* the next target to be drained, modulo n */
@@ -81,6 +82,8 @@ struct looking_of {
 	bool stopped; /* the process does not run: do not observe it */
 };
 int looking_begin(struct sessions *ss, const struct looking_of *of, struct diag *diag);
+/* Go on with those that have waited for a probe to be loaded. */
+void looking_loaded(struct sessions *ss);
 /* Cancel attaching to this process. false: it is not being attached. */
 bool looking_cancel(struct sessions *ss, pid_t pid);
 /* The process for which this has ended; NULL: none, or it was cancelled. */
@@ -101,6 +104,8 @@ void follow_look(struct session *s);
 void follow_take_news(struct session *s);
 void follow_now(struct session *s);
 void follow_retry(struct sessions *ss);
+/* A probe may have been loaded for future children, or for one that waits for it. */
+void follow_loaded(struct sessions *ss);
 
 /* To be called when s has ended; when a target was stopped; before s is freed. */
 void follow_ended(struct session *s);

@@ -108,8 +108,12 @@ static struct probe_opts opts_of(const struct survey *s)
 static int probes_on(struct survey *s, struct diag *diag)
 {
 	uint64_t ts;
-	int r = probe_attach(s->probe, &ts, diag);
+	int r = probe_opened(s->probe, diag);
 
+	if (r < 0)
+		return r;
+	s->reading.period_ns = s->of_yields ? s->reading.period_ns : (double)probe_period(s->probe);
+	r = probe_attach(s->probe, &ts, diag);
 	s->on = r == 0;
 	return r < 0 ? r : 1;
 }
@@ -155,8 +159,13 @@ static int begin_yields(struct survey *s, struct diag *diag)
 	po.sampling = (struct probe_sampling){0};
 	probe_free(TAKE_PTR(s->probe));
 	s->of_yields = true;
-	r = probe_open(&po, &s->probe, diag);
-	return r < 0 ? r : probes_on(s, diag);
+	r = probe_open_begin(&po, &s->probe, diag);
+	return r < 0 ? r : 1;
+}
+
+bool survey_is_ready(const struct survey *s)
+{
+	return probe_is_ready(s->probe);
 }
 
 int survey_next(struct survey *s, struct diag *diag)
@@ -195,10 +204,9 @@ int survey_begin(const struct survey_of *of, struct survey **ret, struct diag *d
 	if (of->plan->twice[0] || !po.sampling.interp_head || !po.sampling.code_type)
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE, NULL,
 				"this build of Python cannot be counted and sampled");
-	r = probe_open(&po, &s->probe, diag);
+	r = probe_open_begin(&po, &s->probe, diag);
 	if (r < 0)
 		return r;
-	s->reading.period_ns = (double)probe_period(s->probe);
 	*ret = TAKE_PTR(s);
 	return 0;
 }

@@ -14,11 +14,11 @@ struct target;
 #define SURVEY_NS 50000000ull
 
 /*
- * survey_begin loads the programs without touching the process. Each call of survey_next does one
- * step. The first attaches the probes and returns 1. Later calls, each SURVEY_NS after the last
- * one, detach the probes, read the results, and attach them again (returning 1) until there are
- * enough samples, but at most for `times` intervals. If the plan has single-stepped yields, one
- * more interval also traces the ends of calls. Returns 0 when the survey is complete. survey_free
+ * survey_begin begins to load the programs without touching the process. Each call of survey_next does
+ * one step, and waits for the programs unless survey_is_ready. The first attaches the probes and
+ * returns 1. Later calls, each SURVEY_NS after the last one, detach the probes, read the results, and attach them again (returning 1) until there are
+ * enough samples, but at most for `times` intervals. If the plan has single-stepped yields, other
+ * programs are loaded (returning 1), and one more interval also traces the ends of calls. Returns 0 when the survey is complete. survey_free
  * detaches the probes if necessary.
  *
  * survey_reading does not fill in the cost. Errors: -EOPNOTSUPP if this build cannot be counted or
@@ -34,6 +34,7 @@ struct survey_of {
 	unsigned int times;
 };
 int survey_begin(const struct survey_of *of, struct survey **ret, struct diag *diag);
+bool survey_is_ready(const struct survey *s);
 int survey_next(struct survey *s, struct diag *diag);
 struct forecast_reading survey_reading(const struct survey *s);
 void survey_free(struct survey *s);

@@ -47,6 +47,7 @@ void tracee_free(struct tracee *t)
 	inspect_free(t->looking);
 	reference_free(t->reference);
 	survey_free(t->survey);
+	probe_free(t->loading);
 	free(t->workers);
 	inspect_result_deinit(&t->found);
 	python_free(t->python);
@@ -587,6 +588,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 		.pid = t->target->pid,
 		.state = t->state,
 		.mode = {t->opts.mode.mode, target_opts_rate(&t->opts)},
+		.light = t->opts.light,
 		.forecast = t->forecast,
 		.traced_ns = traced_until(t, now),
 		.events = c.events,

@@ -15,6 +15,7 @@
 #include "session/collector.h"
 #include "session/counting.h"
 #include "session/reference.h"
+#include "session/marks.h"
 #include "session/session.h"
 #include "session/strangers.h"
 #include "session/survey.h"
@@ -51,6 +52,15 @@ struct windowed {
 	uint64_t links_ns;   /* estimated time of opening and closing windows */
 	/* When the window was closed, while its records are still being read; 0: they are not. */
 	uint64_t closed_ns, closed_cpu_ns;
+	struct marks marks;
+	uint64_t marks_end_cpu_ns; /* CPU time at marks_end_ns: */
+	uint64_t marks_end_ns;	   /* when they began to be detached; 0: they have not */
+	uint64_t marks_hits;	   /* while they were chosen */
+	unsigned int marks_given_up;
+	bool marks_are_unfit;
+	double marks_per_ns;	       /* their rate in the beginning */
+	uint64_t marks_since_taken_ns; /* windowed_taken() when they were attached */
+	uint64_t marks_cleared;	       /* kept marks' hits at the last clear */
 };
 
 struct tracee {
@@ -83,11 +93,13 @@ struct tracee {
 	struct windowed windowed; /* collector_windowed's */
 	struct counting counting; /* collector_count's */
 	struct breaker breaker;
-	uint64_t start_cpu_ns; /* its CPU time when tracing began */
-	bool no_calls;	       /* no call was seen, though it used 1 s of CPU time since then */
-	uint64_t period_ns;    /* of samples */
+	uint64_t start_cpu_ns;		 /* its CPU time when tracing began */
+	uint64_t known_ns, known_cpu_ns; /* the same when attaching began, or it was forked */
+	bool no_calls;	    /* no call was seen, though it used 1 s of CPU time since then */
+	uint64_t period_ns; /* of samples */
 	struct reference *reference; /* while it is being opened */
 	struct survey *survey;	     /* the same */
+	struct probe *loading;	     /* the same; becomes `probe` */
 	struct workers *workers;     /* the same; NULL: unknown */
 	struct forecast forecast;
 	struct selftest *selftest; /* while it is verified */
@@ -172,14 +184,21 @@ uint64_t tracee_verify_deadline(const struct tracee *t);
  * calibration_fd(t->calibration) is readable, or at its deadline. */
 void tracee_calibrate(struct tracee *t);
 bool tracee_calibrated(const struct tracee *t);
+/*
+ * Meanwhile: load the programs on a thread, with `observe` also those of the next two steps. These
+ * may begin when observers_are_loaded, and tracee_open() does not wait for its own when is_loaded.
+ * When one of them changes, there is an event of probe_ready_fd().
+ */
+void tracee_load_begin(struct tracee *t, bool observe);
+bool tracee_observers_are_loaded(const struct tracee *t);
+bool tracee_is_loaded(const struct tracee *t);
 /* Then, if it will be traced: sample it for REFERENCE_NS, until tracee_refer_end(). Returns a
  * negative errno if it cannot be sampled. turn: to be called every REFERENCE_TURN_NS. */
 int tracee_refer(struct tracee *t);
 void tracee_refer_turn(struct tracee *t, uint64_t now_ns);
 void tracee_refer_end(struct tracee *t);
-/* And count its calls, for t->forecast: load the programs, then proceed as survey_next(). Returns a
- * negative errno if there will be no forecast. */
-int tracee_survey(struct tracee *t);
+/* And count its calls, for t->forecast, as survey_next(). Returns a negative errno if there will be no
+ * forecast. */
 int tracee_survey_next(struct tracee *t);
 /* Finally: everything up to loaded BPF programs. The target is not modified. */
 int tracee_open(struct tracee *t, struct diag *diag);
@@ -189,15 +208,17 @@ DEFINE_FREEP(struct tracee, tracee_free)
 /*
  * Make a descendant that runs the same program a target, with the plan, proof and costs of `from`.
  * *half: NULL at first; the unfinished target, to be passed again after -EAGAIN, or freed. *spare:
- * a probe from tracee_open_spare(), which is taken if it is needed; NULL: one is opened. -EAGAIN:
- * it is still being inspected, or it executes the program again and has not loaded its interpreter.
- * -ENOEXEC: it runs another program.
+ * a probe from tracee_open_spare(), which is taken if it is needed; NULL: there is none yet. -EAGAIN:
+ * it is still being inspected, or waits for a probe, or it executes the program again and has not
+ * loaded its interpreter. -ENOEXEC: it runs another program.
  */
 int tracee_fork(const struct tracee *from, const struct tracee_news *news, struct tracee **half,
 		struct probe **spare, struct tracee **ret, struct diag *diag);
 /* Returns whether this process runs a program in the same file. */
 bool tracee_same_program(const struct tracee *t, pid_t pid);
 int tracee_open_spare(const struct tracee *from, struct probe **ret);
+/* The same by probe_open_begin(). */
+int tracee_load_spare(const struct tracee *from, struct probe **ret);
 /* Report children from now on, in news. */
 void tracee_follow(struct tracee *t);
 /* Remove the breakpoints of a child that is not followed, soon. */

@@ -12,6 +12,7 @@
  */
 #include "session/collector.h"
 #include "session/tracee.h"
+#include "session/windowed.h"
 
 /*
  * The time in ns that opening and closing a window takes from the target: a fixed part, and per
@@ -24,6 +25,8 @@
 #define SAMPLE_NS 20000u
 
 #define PART_NS 1000000000ull
+/* Before, the CPU usage is not known. */
+#define KNOWN_NS 20000000ull
 /* The maximum time spent reading a closed window at once, in ns. */
 #define READ_NS 2000000ull
 
@@ -35,7 +38,7 @@ static uint64_t more(uint64_t now, uint64_t before)
 /* Returns the CPU time taken by hits and samples so far, in ns. */
 static uint64_t looking(const struct tracee *t)
 {
-	return t->overhead_ns + SAMPLE_NS * profile_samples(t->profile);
+	return t->overhead_ns + SAMPLE_NS * profile_samples(t->profile) + windowed_marks_ns(t);
 }
 
 uint64_t windowed_taken(const struct tracee *t)
@@ -90,6 +93,11 @@ static void count_gap(struct tracee *t, uint64_t now)
 	count_cpu(t);
 	profile_gap(t->profile, more(now, w->since_ns));
 	w->since_ns = now;
+}
+
+void windowed_count_gap(struct tracee *t)
+{
+	count_gap(t, tracee_now());
 }
 
 static int open_window(struct tracee *t, struct diag *diag)
@@ -212,6 +220,19 @@ static void begin_accounts(struct tracee *t)
 	w->begun_ns = tracee_now();
 }
 
+/* The CPUs that it has used since it is known, or that windows before have measured. */
+static double cpus_so_far(struct tracee *t)
+{
+	uint64_t now = tracee_now();
+
+	if (t->windowed.ctl.seen_ns)
+		return t->windowed.ctl.cpus;
+	tracee_read_cpu(t);
+	if (now < t->known_ns + KNOWN_NS)
+		return 1;
+	return (double)more(t->cpu_ns, t->known_cpu_ns) / (double)(now - t->known_ns);
+}
+
 static int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 {
 	struct windowed *w = &t->windowed;
@@ -223,9 +244,10 @@ static int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 	if (r < 0)
 		return r;
 	windows_init(&w->ctl, t->opts.max_overhead, LINK_NS + LINK_SITE_NS * (double)t->plan.nsites,
-		     tracee_now() ^ (uint64_t)t->target->pid << 32);
+		     cpus_so_far(t), tracee_now() ^ (uint64_t)t->target->pid << 32);
 	/* A stop keeps the profile, so the number of failed openings stays as well. */
 	w->ctl.failed = failed;
+	windowed_marks_begin(t);
 	begin_accounts(t);
 	w->since_ns = 0;
 	account(t, w->begun_ns);
@@ -251,6 +273,7 @@ static void windowed_halt(struct tracee *t)
 	} else if (probe_attached(t->probe)) {
 		count_gap(t, now);
 	}
+	windowed_marks_report(t);
 	probe_detach(t->probe);
 	tracee_drain_all(t);
 	profile_end(t->profile, now);
@@ -266,12 +289,15 @@ static void windowed_clear(struct tracee *t)
 	w->since_ns = w->begun_ns;
 	w->span_ns = 0;
 	w->ctl.failed = 0;
+	windowed_marks_clear(t);
 }
 
 static void windowed_reconcile(struct tracee *t)
 {
 	if (t->state == SESSION_TRACING && probe_attached(t->probe) && !t->windowed.ctl.open)
 		count_gap(t, tracee_now());
+	if (t->state == SESSION_TRACING)
+		windowed_marks_report(t);
 }
 
 /*
@@ -295,6 +321,7 @@ static void windowed_turn(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
 	uint64_t now = tracee_now();
+	enum windows_act act;
 
 	/* The probes are detached after an exec until the new program is known. */
 	if (!probe_attached(t->probe))
@@ -305,7 +332,10 @@ static void windowed_turn(struct tracee *t)
 	}
 	tracee_account(t);
 	account(t, now);
-	switch (windows_decide(&w->ctl, now)) {
+	if (!w->ctl.open && windowed_marks_turn(t))
+		return;
+	act = w->ctl.open && windowed_marks_unfit(t) ? WINDOWS_CLOSE : windows_decide(&w->ctl, now);
+	switch (act) {
 	case WINDOWS_CLOSE:
 		close_window(t);
 		read_window(t, now);
@@ -329,7 +359,12 @@ static void windowed_interrupt(struct tracee *t, uint64_t ts)
 
 static uint64_t windowed_due_us(const struct tracee *t)
 {
-	return windows_due(&t->windowed.ctl, tracee_now()) / 1000;
+	uint64_t due;
+
+	if (windowed_marks_choosing(t))
+		return MARKS_TURN_US;
+	due = windows_due(&t->windowed.ctl, tracee_now()) / 1000;
+	return t->windowed.marks.state == MARKS_KEPT && due > MARKS_LOOK_US ? MARKS_LOOK_US : due;
 }
 
 static void windowed_account(struct tracee *t)

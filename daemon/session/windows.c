@@ -20,11 +20,17 @@
  *     the target does then, and both depend on many previous windows, never on the last one alone:
  *     if an expensive window were followed by a long gap, the phases of the program would decide
  *     what is observed.
+ *   - A gap is planned by the CPU usage of the last second. If the target uses more during the gap,
+ *     it earns more, and the gap is shortened accordingly: an idle process that becomes busy is not
+ *     left unobserved for the minute that its windows would have cost it while idle.
  *   - Both are drawn from 0.5 to 1.5 times the value that about ten windows per second can afford,
  *     so that they do not synchronise with a program that repeats itself.
  *   - A window is closed early only if it costs twice its share: the bound has priority. Early
  *     closing would show only the beginning of expensive phases, so the planned length can be
  *     afforded even for the most expensive recent phase.
+ *   - A program that mostly waits earns little, and a burst of its calls may cost more than the
+ *     tenth part of what it earns in a second: most windows with calls would be closed early. It has
+ *     fewer and longer windows instead, which may cost STORM_NS, however little it earns.
  *
  * If the target earns at least what the probes spend, the window is not closed at all. A target
  * whose calls are cheap enough is thus observed all the time, and nothing is estimated.
@@ -36,6 +42,8 @@
 #define NS 1e9
 
 #define WINDOWS_PER_S 10.0
+#define LEAST_PER_S   2.0 /* for a share of at most SHARE_NS */
+#define SHARE_NS      1e6
 #define DRAW_LEAST    0.5 /* factors on the planned value */
 #define DRAW_MOST     1.5
 #define LENGTH_MIN    200e3
@@ -44,15 +52,18 @@
 #define FIRST_DENSITY 2.0 /* assumed before it was measured */
 #define SMOOTH	      0.2 /* weight of the newest window in the smoothed values */
 #define SMOOTH_COST   0.05
-#define STORM	      2.0  /* a window is cut at this multiple of its share */
+#define STORM	      2.0  /* a window is cut at this multiple of its share, or later: */
+#define STORM_NS      5e6  /* of a program that waits */
 #define FORGET_PEAK   0.99 /* factor per window */
 /*
  * The budget holds at most the income of SAVED_S seconds. No window opens while the budget is
- * behind by more than the cost of DEBT_MAX windows. As that makes the choice of windows depend on
- * earlier ones, gaps are longer by SLACK than windows' costs require, so that it seldom happens.
+ * behind by more than the cost of DEBT_MAX windows, or of those that DEBT_S seconds earn, but at least
+ * one. As that makes the choice of windows depend on earlier ones, gaps are longer by SLACK than
+ * windows' costs require, so that it seldom happens.
  */
 #define SAVED_S	 0.15
 #define DEBT_MAX 5.0
+#define DEBT_S	 0.5
 #define SLACK	 1.25
 /*
  * An idle target earns nothing. It is assumed to use at least CPUS_MIN CPUs, or it would never be
@@ -93,7 +104,17 @@ static double income(const struct windows *w)
 /* Returns the cost that one window may have, in ns. */
 static double share_of_window(const struct windows *w)
 {
-	return income(w) * NS / WINDOWS_PER_S;
+	double share = income(w) * NS / WINDOWS_PER_S;
+
+	return larger(share, smaller(SHARE_NS, income(w) * NS / LEAST_PER_S));
+}
+
+/* Returns at which cost a window is cut. */
+static double storm_ns(const struct windows *w)
+{
+	double waits = larger(1 - w->cpus, 0);
+
+	return larger(STORM * share_of_window(w), STORM_NS * waits);
 }
 
 /* An interrupt costs the target nothing while it is not running. */
@@ -113,7 +134,7 @@ static void plan_length(struct windows *w)
 	if (w->density > 0)
 		length = (share - link) / w->density;
 	if (w->peak > 0)
-		length = smaller(length, (STORM * share - link) / (DRAW_MOST * w->peak));
+		length = smaller(length, (storm_ns(w) - link) / (DRAW_MOST * w->peak));
 	length = smaller(larger(length, LENGTH_MIN), LENGTH_MAX);
 	w->need = windows_link_ns(w) + w->density * length;
 	w->length_ns = w->load > 1 ? (uint64_t)(length * draw(w, DRAW_LEAST, DRAW_MOST)) : 0;
@@ -124,7 +145,8 @@ static double budget_max(const struct windows *w)
 	return larger(income(w) * SAVED_S * NS, 2 * w->need);
 }
 
-void windows_init(struct windows *w, unsigned int percent, double link_ns, uint64_t seed)
+void windows_init(struct windows *w, unsigned int percent, double link_ns, double cpus,
+		  uint64_t seed)
 {
 	*w = (struct windows){
 		.bound = percent / 100.0,
@@ -133,11 +155,30 @@ void windows_init(struct windows *w, unsigned int percent, double link_ns, uint6
 		.density = FIRST_DENSITY,
 		/* Assume that continuous tracing is affordable until measured otherwise. */
 		.load = 0.9,
-		.cpus = 1,
+		.cpus = cpus,
 	};
 	plan_length(w);
 	w->cost = w->need;
 	w->budget = w->need;
+}
+
+static double debt_max(const struct windows *w)
+{
+	return larger(smaller(DEBT_MAX * w->cost, DEBT_S * NS * income(w)), w->cost);
+}
+
+/* Returns how long it takes to earn the cost of a window. */
+static double gap_ns(const struct windows *w)
+{
+	return larger(SLACK * w->cost / income(w), GAP_MIN) * w->gap_drawn;
+}
+
+static void shorten_gap(struct windows *w)
+{
+	uint64_t next = w->closed_ns + (uint64_t)gap_ns(w);
+
+	if (w->gap_drawn > 0 && next < w->next_ns)
+		w->next_ns = next;
 }
 
 void windows_account(struct windows *w, uint64_t now_ns, uint64_t cpu_ns, uint64_t probe_ns)
@@ -161,6 +202,7 @@ void windows_account(struct windows *w, uint64_t now_ns, uint64_t cpu_ns, uint64
 	w->budget = smaller(w->budget + earned, budget_max(w)) - probes;
 	w->spent += probes;
 	w->earned += earned;
+	shorten_gap(w);
 }
 
 /* Returns how much of the program's own time the window has shown, in ns. */
@@ -175,7 +217,7 @@ static bool is_over(const struct windows *w, uint64_t now_ns)
 	if (!w->length_ns)
 		return w->budget < 0 && w->spent > w->need;
 	return shown(w, now_ns) >= (double)w->length_ns ||
-	       w->spent > STORM * larger(share_of_window(w), w->need);
+	       w->spent > larger(storm_ns(w), STORM * w->need);
 }
 
 enum windows_act windows_decide(struct windows *w, uint64_t now_ns)
@@ -184,8 +226,9 @@ enum windows_act windows_decide(struct windows *w, uint64_t now_ns)
 		return is_over(w, now_ns) ? WINDOWS_CLOSE : WINDOWS_GO_ON;
 	if (now_ns < w->next_ns)
 		return WINDOWS_GO_ON;
-	if (w->budget >= -DEBT_MAX * w->cost)
+	if (w->budget >= -debt_max(w))
 		return WINDOWS_OPEN;
+	w->gap_drawn = 0;
 	w->next_ns = now_ns + (uint64_t)(GAP_MIN * draw(w, DRAW_LEAST, DRAW_MOST));
 	return WINDOWS_GO_ON;
 }
@@ -193,6 +236,7 @@ enum windows_act windows_decide(struct windows *w, uint64_t now_ns)
 void windows_failed(struct windows *w, uint64_t now_ns)
 {
 	w->failed++;
+	w->gap_drawn = 0;
 	w->wait_ns = w->wait_ns ? 2 * w->wait_ns : FAILED_MIN;
 	if (w->wait_ns > FAILED_MAX)
 		w->wait_ns = FAILED_MAX;
@@ -226,13 +270,12 @@ static void learn(struct windows *w, uint64_t now_ns)
 
 void windows_closed(struct windows *w, uint64_t now_ns)
 {
-	double gap;
-
 	w->open = false;
 	learn(w, now_ns);
 	plan_length(w);
-	gap = larger(SLACK * w->cost / income(w), GAP_MIN);
-	w->next_ns = now_ns + (uint64_t)(gap * draw(w, DRAW_LEAST, DRAW_MOST));
+	w->closed_ns = now_ns;
+	w->gap_drawn = draw(w, DRAW_LEAST, DRAW_MOST);
+	w->next_ns = now_ns + (uint64_t)gap_ns(w);
 }
 
 uint64_t windows_due(const struct windows *w, uint64_t now_ns)

@@ -31,18 +31,22 @@ struct windows {
 	uint64_t opened_ns;
 	uint64_t length_ns; /* of the window, in the program's own time; 0: no planned end */
 	double spent, earned;
-	double need;	  /* estimated cost of a window of this length, ns */
-	double cost;	  /* mean cost of windows, smoothed over many, ns */
-	uint64_t closed;  /* closed windows that had a planned length */
-	uint64_t next_ns; /* when the next window opens */
-	uint64_t failed;  /* failed openings */
-	uint64_t wait_ns; /* delay after the last failure; 0: it succeeded */
+	double need;	    /* estimated cost of a window of this length, ns */
+	double cost;	    /* mean cost of windows, smoothed over many, ns */
+	uint64_t closed;    /* closed windows that had a planned length */
+	uint64_t closed_ns; /* when the last window was closed */
+	double gap_drawn;   /* factor on the length of the gap since then; 0: next_ns is fixed */
+	uint64_t next_ns;   /* when the next window opens */
+	uint64_t failed;    /* failed openings */
+	uint64_t wait_ns;   /* delay after the last failure; 0: it succeeded */
 };
 
 /*
- * percent: the bound, 1 to 50. link_ns: cost of opening and closing a window, ns. seed: any value.
+ * percent: the bound, 1 to 50. link_ns: cost of opening and closing a window, ns. cpus: the CPUs that
+ * the target has used so far. seed: any value.
  */
-void windows_init(struct windows *w, unsigned int percent, double link_ns, uint64_t seed);
+void windows_init(struct windows *w, unsigned int percent, double link_ns, double cpus,
+		  uint64_t seed);
 
 /*
  * Updates the accounts at now_ns (CLOCK_MONOTONIC). cpu_ns: the target's total CPU time, its own

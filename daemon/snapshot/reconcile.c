@@ -62,13 +62,15 @@
 #define TIMES_ERROR 0.3	 /* relative deviation of D from D0 between programs */
 #define DIFFER	    0.4	 /* relative deviation of a function's slowdown from the mean */
 #define COLD	    0.25 /* relative additional slowdown by cold caches, per function */
-#define OUTLIER	    4.0	 /* squared errors above about this value count less */
-#define MET	    5.0	 /* minimum number of samples of a function for comparison */
-#define DRIFTS	    4.0	 /* median squared error that chance does not explain */
-#define SLOWEST	    6.0	 /* maximum slowdown factor of a program, apart from its hits */
-#define UNKNOWN	    1e18 /* ns: far longer than any time, but finite */
-#define TOTALS	    90	 /* number of totals to try, from 1 to 1 / SLOWEST */
-#define FEW	    30.0 /* minimum number of samples before the probes */
+#define COLD_MOST                                                                                  \
+	2000.0	     /* the same of a long interval, ns; with system calls 2,000 were measured */
+#define OUTLIER 4.0  /* squared errors above about this value count less */
+#define MET	5.0  /* minimum number of samples of a function for comparison */
+#define DRIFTS	4.0  /* median squared error that chance does not explain */
+#define SLOWEST 6.0  /* maximum slowdown factor of a program, apart from its hits */
+#define UNKNOWN 1e18 /* ns: far longer than any time, but finite */
+#define TOTALS	90   /* number of totals to try, from 1 to 1 / SLOWEST */
+#define FEW	30.0 /* minimum number of samples before the probes */
 
 static double square(double x)
 {
@@ -113,13 +115,25 @@ static struct measured while_traced(const struct reconcile *r, const struct reco
 
 /* ---- the slowdown ------------------------------------------------------------------------ */
 
+/*
+ * Returns the standard error of the slowdown by cold caches of n intervals that take ns undisturbed. It
+ * depends on how much memory and code an interval uses: 1 us with two system calls took 3 us, 200 ns of
+ * arithmetic took 400 ns.
+ */
+static double cold_error(const struct reconcile *r, double n, double ns)
+{
+	double x = n > 0 ? ns / n : 0, longer = fmax(0, x - r->slowdown_ns);
+
+	return r->disturbed * hypot(COLD * ns, n * COLD_MOST * (1 - exp(-longer / COLD_MOST)));
+}
+
 static struct measured without_slowdown(const struct reconcile *r, const struct reconcile_row *row,
 					const struct measured *u, double times)
 {
 	double ns = cost_undisturbed(r->slowdown_ns, row->intervals, u->ns, times);
 	double slope = 1 + times * cost_cold_slope(r->slowdown_ns, row->intervals, ns);
 	double unknown = DIFFER * times * cost_cold_slowdown(r->slowdown_ns, row->intervals, ns);
-	double cold = COLD * r->disturbed * ns;
+	double cold = cold_error(r, row->intervals, ns);
 
 	return (struct measured){ns,
 				 (u->variance + square(unknown) + square(cold)) / square(slope)};
@@ -184,7 +198,7 @@ static double misfit(const struct reconcile *r, const struct reconcile_row *rows
 				1 + cost_cold_slope(r->slowdown_ns, rows[i].intervals, share.ns);
 			double v = u[i].variance + square(slope) * share.variance +
 				   square(DIFFER * f->times * slow) +
-				   square(COLD * r->disturbed * share.ns);
+				   square(cold_error(r, rows[i].intervals, share.ns));
 			double rest = u[i].ns - share.ns;
 
 			if (pass == 0) {

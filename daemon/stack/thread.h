@@ -206,9 +206,10 @@ struct thread {
 	uint64_t initial_ts; /* 0: no initial stack, or an event has confirmed it */
 	uint64_t start_ns, end_ns;
 	uint32_t root;
-	uint32_t at;	      /* index in the table of threads */
-	struct thread *later; /* ended: the thread that ended next; NULL: none */
-	uint64_t folded;      /* number of ended threads in this row; 0: one thread */
+	uint32_t at;	       /* index in the table of threads */
+	struct thread *later;  /* ended: the thread that ended next; NULL: none */
+	uint64_t shown, marks; /* in windows: calls and returns, marks */
+	uint64_t folded;       /* number of ended threads in this row; 0: one thread */
 	uint32_t entry; /* folded: the function that they ran; SNAPSHOT_NONE: several or none */
 	bool alive;
 	bool missing;	     /* the OS did not list it at the last query ... */
@@ -257,6 +258,12 @@ void thread_set_name(struct thread *th, const char *name);
 static inline struct activation *thread_top(struct thread *th)
 {
 	return th->cur.depth ? &th->cur.acts[th->cur.depth - 1] : NULL;
+}
+
+/* Returns whether it makes more than a few of all these calls and returns. */
+static inline bool thread_makes_calls(const struct thread *th, uint64_t of)
+{
+	return th->shown * 50 >= of;
 }
 
 /* Returns the current stack's clock: ns charged to its activations. */

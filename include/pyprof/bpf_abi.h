@@ -76,6 +76,8 @@ enum pyp_site_kind {
 #define PYP_MAX_NATIVE_SITES   96 /* for calls of C functions */
 #define PYP_MAX_GC_SITES       16 /* for garbage collections */
 #define PYP_ALL_SITES	       (PYP_MAX_SITES + PYP_MAX_NATIVE_SITES + PYP_MAX_GC_SITES)
+#define PYP_MARKS	       PYP_ALL_SITES /* see plan/marks.c */
+#define PYP_MARK_THREADS       4096
 
 /* In a GC site's disp: the register does not hold the generation. */
 #define PYP_GC_NO_GENERATION (-1)
@@ -205,6 +207,7 @@ enum pyp_rec_type {
 	PYP_REC_MEMORY,	   /* the process's memory has grown or shrunk */
 	PYP_REC_BLOCK,	   /* a large block of memory is mapped or unmapped */
 	PYP_REC_DELAY,	   /* the delay of the wait that has begun will be wrong */
+	PYP_REC_MARK,	   /* in windows: the thread passes a mark */
 	PYP_REC_MAX
 };
 

@@ -2,26 +2,28 @@
 /*
  * Simulated daemons that push to one ClickHouse:
  *
- * 	bench_fleet ORIGIN DATABASE SERVICES HOSTS FROM SECONDS INTERVAL PER_INSERT THREADS
+ * 	bench_fleet URL SERVICES HOSTS FROM SECONDS INTERVAL PER_INSERT THREADS PACE
  *
  * Each of SERVICES services has a program of its own, with FUNCTIONS functions and CONTEXTS calling
  * contexts of realistic depth, which HOSTS / SERVICES hosts run in one process each. Each host has
  * an interval of INTERVAL seconds, sampled at 19 Hz with half a CPU, for each of the SECONDS from
- * the UNIX time FROM on, and inserts PER_INSERT intervals at a time, as fast as the database takes
- * them: THREADS inserts at a time. Prints what was sent and how long it took.
+ * the UNIX time FROM on, and sends as a daemon's sender does: THREADS hosts at a time. PACE 0: as
+ * fast as the database takes them, PER_INSERT intervals at a time. N: N times as fast as real
+ * daemons, at times that are spread over the interval; PER_INSERT at least, and all that wait if the
+ * database is slower. Prints what was sent, how long it took, the longest delay, and the time of one
+ * push.
  */
-#include <curl/curl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/parse.h"
-#include "clickhouse/interval_rows.h"
-#include "clickhouse/tables.h"
-#include "push/gzip.h"
+#include "push/kinds.h"
+#include "push/transport.h"
 
 #define FUNCTIONS   800u
 #define CONTEXTS    3000u
@@ -30,19 +32,30 @@
 #define NS_PER_S    UINT64_C(1000000000)
 #define NAME_LENGTH 80
 #define ARGS	    9
+#define THREADS_MAX 64
+#define BATCH_MAX   UINT64_C(256)
 
 struct program {
 	char names[FUNCTIONS][NAME_LENGTH], files[FUNCTIONS][NAME_LENGTH];
 	uint32_t parent[CONTEXTS], func[CONTEXTS]; /* context 0: the root */
 };
 
+/* A daemon's sender */
+struct host {
+	struct transport *transport;
+	pthread_mutex_t lock;
+	uint64_t sent; /* intervals */
+};
+
 struct bench {
-	const char *origin, *database;
-	uint64_t services, hosts, from, seconds, interval, per_insert, threads;
+	struct push_url url;
+	uint64_t services, hosts, from, seconds, interval, per_insert, threads, pace;
 	struct program *programs;
-	char *url;
-	atomic_uint_fast64_t next; /* insert to do next */
-	atomic_uint_fast64_t intervals, samples, bytes, zipped, failed;
+	struct host *senders;
+	double start;
+	atomic_uint_fast64_t next; /* push to do next */
+	atomic_uint_fast64_t pushes, intervals, samples, zipped, failed, late_us, slowest_us,
+		sum_us;
 };
 
 static double now(void)
@@ -182,128 +195,197 @@ static struct interval *make_interval(const struct bench *b, uint64_t host, uint
 	return iv;
 }
 
-/* ---- inserting ---- */
+/* ---- sending ---- */
 
-static size_t ignore(char *data, size_t size, size_t n, void *ctx)
+static void add_interval(struct bench *b, struct push_request **all, uint64_t host, uint64_t number)
 {
-	(void)data, (void)ctx;
-	return size * n;
-}
+	struct interval *iv = make_interval(b, host, number);
+	struct push_request *rq = NULL;
 
-static bool post(const struct bench *b, CURL *curl, const uint8_t *body, size_t n)
-{
-	long status = 0;
-
-	curl_easy_setopt(curl, CURLOPT_URL, b->url);
-	curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
-	curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, ignore);
-	if (curl_easy_perform(curl) != CURLE_OK)
-		return false;
-	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-	return status == 200;
-}
-
-/* One host's insert number `i`, all hosts before the next number. Tried until it succeeds. */
-static void insert(struct bench *b, CURL *curl, uint64_t i)
-{
-	struct rows rows = {0};
-	uint8_t *zipped = NULL;
-	size_t n = 0;
-
-	for (uint64_t k = 0; k < b->per_insert; k++) {
-		struct interval *iv =
-			make_interval(b, i % b->hosts, i / b->hosts * b->per_insert + k);
-
-		interval_rows_put(&rows, iv, NULL);
-		for (uint32_t node = 0; node < iv->snapshot->nnodes; node++)
-			b->samples += iv->snapshot->nodes[node].self[SNAPSHOT_CPU] != 0;
-		interval_free(iv);
+	for (uint32_t node = 0; node < iv->snapshot->nnodes; node++)
+		b->samples += iv->snapshot->nodes[node].self[SNAPSHOT_CPU] != 0;
+	if (push_kind_find("clickhouse", NULL)->encode(iv, &rq, NULL) < 0)
+		abort();
+	interval_free(iv);
+	if (!*all) {
+		*all = rq;
+		return;
 	}
-	if (push_gzip(rows.data, rows.n, &zipped, &n) == 0) {
-		while (!post(b, curl, zipped, n)) {
-			const struct timespec second = {.tv_sec = 1};
-
-			b->failed++;
-			nanosleep(&second, NULL);
-		}
-	}
-	b->intervals += b->per_insert;
-	b->bytes += rows.n;
-	b->zipped += n;
-	free(zipped);
-	rows_deinit(&rows);
+	(*all)->body = realloc((*all)->body, (*all)->nbody + rq->nbody);
+	memcpy((*all)->body + (*all)->nbody, rq->body, rq->nbody);
+	(*all)->nbody += rq->nbody;
+	push_request_free(rq);
 }
 
+static void at_most(atomic_uint_fast64_t *most, uint64_t value)
+{
+	uint_fast64_t seen = *most;
+
+	while (value > seen && !atomic_compare_exchange_weak(most, &seen, value))
+		;
+}
+
+/* Tried until it succeeds. */
+static void push(struct bench *b, struct host *h, const struct push_request *rq)
+{
+	double begin = now();
+	struct push_verdict v;
+	uint64_t us;
+
+	for (;;) {
+		const struct timespec second = {.tv_sec = 1};
+
+		transport_send(h->transport, rq, &v);
+		if (v.result == PUSH_DONE)
+			break;
+		if (b->failed++ == 0)
+			fprintf(stderr, "%s\n", v.message);
+		nanosleep(&second, NULL);
+	}
+	us = (uint64_t)((now() - begin) * 1e6);
+	at_most(&b->slowest_us, us);
+	b->sum_us += us;
+}
+
+/* Seconds from the start until the host's interval can be sent */
+static double due_at(const struct bench *b, uint64_t host, uint64_t number)
+{
+	double offset = (double)(host * b->per_insert) / (double)b->hosts;
+
+	return ((double)number + offset) * (double)b->interval / (double)b->pace;
+}
+
+static void wait_until(const struct bench *b, double when)
+{
+	double left = b->start + when - now();
+	struct timespec ts = {.tv_sec = (time_t)left};
+
+	if (left <= 0)
+		return;
+	ts.tv_nsec = (long)((left - (double)ts.tv_sec) * 1e9);
+	nanosleep(&ts, NULL);
+}
+
+/* How many intervals the host has to send now; waits until there are some. */
+static uint64_t wait_for(struct bench *b, const struct host *h, uint64_t host)
+{
+	uint64_t left = b->seconds / b->interval - h->sent, n = b->per_insert;
+
+	if (b->pace) {
+		wait_until(b, due_at(b, host, h->sent + n - 1));
+		while (n < left && due_at(b, host, h->sent + n) <= now() - b->start)
+			n++;
+		at_most(&b->late_us,
+			(uint64_t)((now() - b->start - due_at(b, host, h->sent)) * 1e6));
+	}
+	n = n < left ? n : left;
+	return n < BATCH_MAX ? n : BATCH_MAX;
+}
+
+static void push_host(struct bench *b, uint64_t host)
+{
+	struct host *h = &b->senders[host];
+	struct push_request *rq = NULL;
+	uint64_t n = wait_for(b, h, host);
+
+	if (!n)
+		return;
+	for (uint64_t k = 0; k < n; k++)
+		add_interval(b, &rq, host, h->sent + k);
+	push(b, h, rq);
+	h->sent += n;
+	b->pushes++;
+	b->intervals += n;
+	b->zipped += rq->nbody;
+	push_request_free(rq);
+}
+
+/* All hosts in turn, until they have sent everything. */
 static void *run_thread(void *arg)
 {
 	struct bench *b = arg;
-	uint64_t n = b->hosts * (b->seconds / b->interval / b->per_insert), i;
-	struct curl_slist *headers = curl_slist_append(NULL, "Content-Encoding: gzip");
-	CURL *curl = curl_easy_init();
+	uint64_t n = b->hosts * (b->seconds / b->interval), i;
 
-	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-	while ((i = b->next++) < n)
-		insert(b, curl, i);
-	curl_easy_cleanup(curl);
-	curl_slist_free_all(headers);
+	while ((i = b->next++) < n) {
+		struct host *h = &b->senders[i % b->hosts];
+
+		pthread_mutex_lock(&h->lock);
+		push_host(b, i % b->hosts);
+		pthread_mutex_unlock(&h->lock);
+	}
 	return NULL;
 }
 
-static char *make_url(const struct bench *b)
+static void print_result(const struct bench *b)
 {
-	char *sql = NULL, *query, *url = NULL;
-	size_t n;
-	FILE *out = open_memstream(&sql, &n);
+	double took = now() - b->start;
+	uint64_t pushes = b->pushes;
+	struct rusage own;
 
-	tables_write_insert(NULL, out);
-	fclose(out);
-	query = curl_easy_escape(NULL, sql, 0);
-	if (asprintf(&url, "%s/?database=%s&query=%s", b->origin, b->database, query) < 0)
-		url = NULL;
-	curl_free(query);
-	free(sql);
-	return url;
+	getrusage(RUSAGE_SELF, &own);
+	printf("%" PRIu64 " intervals, %" PRIu64 " samples, %" PRIu64
+	       " bytes queued (compressed), %" PRIu64 " pushes, %" PRIu64
+	       " failed, %.1f s: %.0f intervals/s, %.0f samples/s; a push: %.1f ms, at most "
+	       "%.1f ms; at most %.1f s late; own CPU %.1f s\n",
+	       b->intervals, b->samples, b->zipped, pushes, b->failed, took,
+	       (double)b->intervals / took, (double)b->samples / took,
+	       (double)b->sum_us / 1e3 / (double)(pushes ? pushes : 1), (double)b->slowest_us / 1e3,
+	       (double)b->late_us / 1e6, (double)own.ru_utime.tv_sec + (double)own.ru_stime.tv_sec);
 }
 
 static void run(struct bench *b)
 {
-	pthread_t threads[64];
-	double start = now(), took;
+	pthread_t threads[THREADS_MAX];
 
+	b->start = now();
 	for (uint64_t i = 0; i < b->threads; i++)
 		pthread_create(&threads[i], NULL, run_thread, b);
 	for (uint64_t i = 0; i < b->threads; i++)
 		pthread_join(threads[i], NULL);
-	took = now() - start;
-	printf("%" PRIu64 " intervals, %" PRIu64 " samples, %" PRIu64 " bytes, %" PRIu64
-	       " compressed, %" PRIu64
-	       " failed inserts, %.1f s: %.0f intervals/s, %.0f samples/s\n",
-	       b->intervals, b->samples, b->bytes, b->zipped, b->failed, took,
-	       (double)b->intervals / took, (double)b->samples / took);
+	print_result(b);
+}
+
+static int start_senders(struct bench *b)
+{
+	static const struct transport_opts opts;
+	static const struct transport_secrets secrets;
+
+	b->senders = calloc(b->hosts, sizeof(*b->senders));
+	for (uint64_t i = 0; b->senders && i < b->hosts; i++) {
+		pthread_mutex_init(&b->senders[i].lock, NULL);
+		if (transport_new(&b->url, push_kind_find("clickhouse", NULL), &opts, &secrets,
+				  &b->senders[i].transport, NULL) < 0)
+			return -1;
+	}
+	return b->senders ? 0 : -1;
 }
 
 int main(int argc, char **argv)
 {
 	static struct bench b;
-	uint64_t *const numbers[] = {&b.services, &b.hosts,	 &b.from,   &b.seconds,
-				     &b.interval, &b.per_insert, &b.threads};
+	uint64_t *const numbers[] = {&b.services, &b.hosts,	 &b.from,    &b.seconds,
+				     &b.interval, &b.per_insert, &b.threads, &b.pace};
+	struct diag diag = {0};
 
 	if (argc != ARGS + 1)
 		return 2;
-	b.origin = argv[1];
-	b.database = argv[2];
-	for (int i = 0; i < 7; i++)
-		if (parse_u64(argv[3 + i], 1, i == 6 ? 64 : UINT32_MAX, numbers[i]) < 0)
+	if (push_url_parse(argv[1], &b.url, &diag) < 0) {
+		fprintf(stderr, "%s\n", diag.msg);
+		return 2;
+	}
+	for (int i = 0; i < 8; i++)
+		if (parse_u64(argv[2 + i], i != 7, i == 6 ? THREADS_MAX : UINT32_MAX, numbers[i]) <
+		    0)
 			return 2;
 	b.programs = calloc(b.services, sizeof(*b.programs));
-	b.url = make_url(&b);
-	if (!b.programs || !b.url)
+	if (!b.programs || start_senders(&b) < 0)
 		return 1;
 	for (uint64_t i = 0; i < b.services; i++)
 		make_program(&b.programs[i], (unsigned int)i);
 	run(&b);
+	for (uint64_t i = 0; i < b.hosts; i++)
+		transport_free(b.senders[i].transport);
+	free(b.senders);
 	free(b.programs);
-	free(b.url);
 	return 0;
 }

@@ -235,7 +235,7 @@ def summary(name, runs):
              if x is not None]
     known = [r for r in runs if r['error'] is not None]
     within = sum(abs(r['calls'] - r['true']) <= 1.96 * r['error'] + 1 for r in known)
-    errors = [r['error'] / r['true'] for r in known if r['true']]
+    errors = [r['error'] / r['true'] for r in known if r['true']] or [float('nan')]
     return ('%-9s %d of %d intervals hold the true count; bias %+.1f %%, error %.1f %%; slower by '
             '%.1f %%, over %.1f %% in %.0f %% of spans (undisturbed spans: over %.1f %% in %.0f %%)'
             % (name, within, len(known),

@@ -65,8 +65,8 @@ bad=$(
 			if (top == "daemon") { dir = file; sub(/^daemon\//, "", dir); sub(/\/.*/, "", dir) }
 			at = file ":" lineno ": "
 			if (inc ~ /\.skel\.h$/) {
-				if (file !~ /^daemon\/probe\/(arrivals|probe|programs|ticker)\.c$/)
-					print at "only probe/arrivals.c, probe.c, programs.c and ticker.c use the skeleton"
+				if (file !~ /^daemon\/probe\/(arrivals|probe|probe_marks|probe_open|programs|ticker)\.c$/)
+					print at "only probe/arrivals.c, probe.c, probe_marks.c, probe_open.c, programs.c and ticker.c use the skeleton"
 				next
 			}
 			if (inc == "syscall_names.h") {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/parse.h"
 #include "harness/daemon.h"
 #include "harness/interpreters.h"
 #include "harness/push_server.h"
@@ -204,7 +205,7 @@ Test(continuous, processes_come_and_go)
 Test(continuous, intervals_add_up)
 {
 	pid_t pid = start_with(NULL, "half");
-	uint64_t from, to;
+	uint64_t from = 0, to = 0;
 	double cpu, merged;
 	json_t *list, *profile;
 	int64_t samples;
@@ -290,6 +291,153 @@ Test(continuous, one_process_after_the_other)
 	pyprofd_shutdown(&d);
 }
 
+/* Of a daemon that did not run for a while. */
+Test(continuous, cuts_are_left_out)
+{
+	pid_t pid = start_with(NULL, "busy");
+	char *text;
+
+	pyprofd_start(&d, "--continuous", "--interval", "1", "--rate", "99", "--match", tag, NULL);
+	wait_for(NULL, "intervals", 1);
+	assert_ok(kill(d.pid, SIGSTOP));
+	pause_ms(3500);
+	assert_ok(kill(d.pid, SIGCONT));
+	wait_for(NULL, "left_out_cuts", 1);
+	text = ctl_ok(&d, "status", NULL);
+	cr_assert(strstr(text, "cuts left out"), "%s", text);
+	free(text);
+	end(pid);
+	pyprofd_shutdown(&d);
+}
+
+/* ---- other modes ---- */
+
+/* A number of a function in what is kept: a column of format csv. */
+static int64_t figure(const char *function, const char *column)
+{
+	char *text = ctl_ok(&d, "history", "merge", "5min", "-f", "csv", NULL), *rest = text;
+	char *head = strsep(&rest, "\n"), *line, *field;
+	size_t at = 0, i = 0;
+	char wanted[64];
+	int64_t v = -1;
+
+	while ((field = strsep(&head, ",")) && strcmp(field, column) != 0)
+		at++;
+	cr_assert(field, "no column %s", column);
+	snprintf(wanted, sizeof(wanted), "\"%s\"", function);
+	while ((line = strsep(&rest, "\n")))
+		if (strstr(line, wanted)) {
+			while ((field = strsep(&line, ",")) && i < at)
+				i++;
+			v = field ? strtoll(field, NULL, 10) : -1;
+			break;
+		}
+	free(text);
+	return v;
+}
+
+static void wait_for_intervals(pid_t pid, int64_t least)
+{
+	const uint64_t until = clock_monotonic_ns() + 90 * UINT64_C(1000000000);
+	int64_t n;
+
+	do {
+		json_t *list = parse(ctl_ok(&d, "history", "--json", NULL));
+
+		n = (int64_t)intervals_of(list, pid);
+		json_decref(list);
+		pause_ms(200);
+	} while (n < least && clock_monotonic_ns() < until);
+	cr_assert_geq(n, least);
+}
+
+/* Each call is in one interval: inner() is called as often as outer(), once in each call of it. */
+Test(continuous, calls_are_counted)
+{
+	pid_t pid = start_with(NULL, "busy");
+	int64_t outer, inner;
+	char *text;
+
+	pyprofd_start(&d, "--continuous", "--mode", "count", "--interval", "1", "--match", tag,
+		      NULL);
+	wait_for_intervals(pid, 4);
+	end(pid);
+	wait_until_none();
+	outer = figure("outer", "ncalls");
+	inner = figure("inner", "ncalls");
+	cr_assert_gt(outer, 100);
+	cr_assert(llabs(inner - outer) <= 1, "%lld calls of inner(), %lld of outer()",
+		  (long long)inner, (long long)outer);
+	text = ctl_ok(&d, "history", "merge", "5min", "-f", "json", NULL);
+	cr_assert(strstr(text, "\"mode\": \"count\"") || strstr(text, "\"mode\":\"count\""));
+	free(text);
+	pyprofd_shutdown(&d);
+}
+
+/* The bound of the windows is the one asked for, and each interval has an estimate of all calls. */
+Test(continuous, traced_in_windows)
+{
+	pid_t pid = start_with(NULL, "half");
+	json_t *target, *windows;
+	int64_t outer, inner;
+
+	pyprofd_start(&d, "--continuous", "--max-overhead", "3", "--interval", "2", "--match", tag,
+		      NULL);
+	wait_for("processes", "sampled", 1);
+	target = ctl_target_of(&d, pid);
+	windows = json_object_get(target, "windows");
+	cr_assert_eq(json_integer_value(json_object_get(windows, "max_overhead_percent")), 3);
+	cr_assert_str_eq(json_string_value(json_object_get(target, "mode")), "trace");
+	json_decref(target);
+	wait_for_intervals(pid, 3);
+	target = ctl_target_of(&d, pid);
+	cr_assert_eq(json_integer_value(json_object_get(target, "lost")), 0);
+	json_decref(target);
+	end(pid);
+	wait_until_none();
+	outer = figure("outer", "ncalls");
+	inner = figure("inner", "ncalls");
+	cr_assert_gt(outer, 0);
+	cr_assert(llabs(inner - outer) <= outer / 10 + 5, "%lld calls of inner(), %lld of outer()",
+		  (long long)inner, (long long)outer);
+	pyprofd_shutdown(&d);
+}
+
+/*
+ * A client traces a process that continuous mode does not sample, twice, after sampled ones have ended: nothing of
+ * what makes those light applies to it.
+ */
+Test(continuous, a_client_traces_beside_it)
+{
+	const char *const python = traced_newest().exe;
+	pid_t other, sampled = start_with(NULL, "half");
+	char text[16], *table;
+
+	pyprofd_start(&d, "--continuous", "--interval", "1", "--match", tag, NULL);
+	wait_for("processes", "sampled", 1);
+	end(sampled);
+	wait_until_none();
+	pause_ms(1500); /* its instance of the BPF programs may be used again */
+	other = fork();
+	cr_assert_geq(other, 0);
+	if (other == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl(python, python, script, "half", NULL);
+		_exit(127);
+	}
+	for (int i = 0; i < 2; i++) {
+		free(ctl_ok(&d, "attach", "--mode", "trace", pid_text(text, other), NULL));
+		pause_ms(500);
+		table = ctl_ok(&d, "snapshot", "--pid", text, NULL);
+		cr_assert(strstr(table, "(inner)") && strstr(table, "(outer)"), "%s", table);
+		cr_assert_not(strstr(table, "<unknown"), "%s", table);
+		free(table);
+		free(ctl_ok(&d, "detach", text, NULL));
+	}
+	end(other);
+	pyprofd_shutdown(&d);
+}
+
 Test(continuous, a_client_detaches_a_process)
 {
 	pid_t pid = start_with(NULL, "half");
@@ -342,6 +490,88 @@ Test(continuous, files_survive_kill_9)
 	pyprofd_shutdown(&d);
 }
 
+/* The intervals in memory, which are not merged, and those on disk have the same sums. */
+static void expect_same_sums(void)
+{
+	json_t *memory = parse(ctl_ok(&d, "history", "--json", NULL));
+	json_t *disk = parse(ctl_ok(&d, "history", "--dir", keep, "--json", NULL)), *iv;
+	size_t i, n = json_array_size(json_object_get(memory, "intervals")), count = 0;
+
+	json_array_foreach(json_object_get(disk, "intervals"), i, iv)
+	{
+		int64_t merged = json_integer_value(json_object_get(iv, "merged"));
+
+		count += merged ? (size_t)merged : 1;
+	}
+	cr_assert_lt(i, n, "some are merged");
+	cr_assert_eq(count, n);
+	cr_assert_eq(sum_of(disk, "samples"), sum_of(memory, "samples"));
+	cr_assert_eq(sum_of(disk, "cpu_ns"), sum_of(memory, "cpu_ns"));
+	json_decref(memory);
+	json_decref(disk);
+}
+
+static long long error_in(const char *text)
+{
+	uint64_t ns;
+
+	assert_ok(parse_u64(text, 0, INT64_MAX, &ns));
+	return (long long)ns;
+}
+
+/* Errors are stored in whole ns, so they may differ by one if they were merged in another order. */
+static void expect_same_rows(char *before, char *after)
+{
+	bool error[64] = {false};
+	char *line, *other;
+
+	for (size_t row = 0; (line = strsep(&before, "\r\n")) && (other = strsep(&after, "\r\n"));
+	     row++) {
+		char *a, *b;
+
+		for (size_t i = 0; (a = strsep(&line, ",")) && (b = strsep(&other, ",")); i++) {
+			cr_assert_lt(i, 64);
+			if (row == 0)
+				error[i] = strstr(a, "_error") != NULL;
+			if (!error[i] || !*a || !*b || row == 0)
+				cr_assert_str_eq(b, a, "row %zu, column %zu", row, i);
+			else
+				cr_assert_leq(llabs(error_in(b) - error_in(a)), 1, "%s, %s", b, a);
+		}
+		cr_assert(!line && !other);
+	}
+	cr_assert(!before && !after);
+}
+
+Test(continuous, old_intervals_are_merged)
+{
+	pid_t busy = start_with(NULL, "busy"), half = start_with(NULL, "half");
+	const char *const merging[] = {"--interval", "1", "--merge-after", "3", "--merge-to", "4"};
+	char *before, *after;
+
+	pyprofd_start(&d, "--continuous", "--keep", keep, "--match", tag, merging[0], merging[1],
+		      merging[2], merging[3], merging[4], merging[5], NULL);
+	wait_for("disk", "merged", 9);
+	end(busy);
+	end(half);
+	wait_until_none();
+	pause_ms(1500); /* the last cut is on disk */
+	expect_same_sums();
+	kill(d.pid, SIGKILL);
+	free(pyprofd_wait(&d).out);
+	before = ctl_ok(&d, "history", "merge", "5min", "--dir", keep, "-f", "csv", NULL);
+	pyprofd_launch(&d, "--continuous", "--keep", keep, "--match", tag, merging[0], merging[1],
+		       merging[2], merging[3], merging[4], merging[5], NULL);
+	pyprofd_ready(&d);
+	/* what is left is merged, too */
+	wait_for("disk", "merged", 1);
+	after = ctl_ok(&d, "history", "merge", "5min", "--dir", keep, "-f", "csv", NULL);
+	expect_same_rows(before, after);
+	free(before);
+	free(after);
+	pyprofd_shutdown(&d);
+}
+
 /* It is reported, and the rest goes on. */
 Test(continuous, a_full_disk_is_not_fatal)
 {
@@ -380,6 +610,9 @@ Test(continuous, options_are_checked)
 	pyprofd_fails(&d, 2, "excludes", "--continuous", "--push", "otlp+https://host",
 		      "--push-every", "5", NULL);
 	pyprofd_fails(&d, 2, "--keep", "--continuous", "--keep-size", "10M", NULL);
+	pyprofd_fails(&d, 2, "require --keep", "--continuous", "--merge-to", "300", NULL);
+	pyprofd_fails(&d, 2, "--merge-to", "--continuous", "--keep", keep, "--merge-to", "2h",
+		      NULL);
 	pyprofd_launch(&d, NULL);
 	pyprofd_ready(&d);
 	ctl_fails(&d, 2, "keeps no history", "history", NULL);

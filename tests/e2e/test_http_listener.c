@@ -46,7 +46,8 @@ static void put(const char *path, const char *text)
 	assert_ok(chmod(path, 0400));
 }
 
-static void make_files(void)
+/* In the test's directory. */
+static void make_certificate(void)
 {
 	const char *const argv[] = {"openssl",
 				    "req",
@@ -69,11 +70,16 @@ static void make_files(void)
 				    NULL};
 
 	tool_need("openssl");
-	snprintf(dir, sizeof(dir), "/tmp/pyprof-http-XXXXXX");
-	temp_dir_make(dir);
 	free(tool_run(argv));
 	assert_ok(chmod(key, 0400));
 	assert_ok(chmod(cert, 0444));
+}
+
+static void make_files(void)
+{
+	snprintf(dir, sizeof(dir), "/tmp/pyprof-http-XXXXXX");
+	temp_dir_make(dir);
+	make_certificate();
 	put(in_dir(token_file, "token"), TOKEN "\n");
 }
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "harness/daemon.h"
 #include "harness/test.h"
 #include "harness/traced.h"
@@ -406,4 +407,149 @@ Test(top, watch_is_text)
 	ctl_fails(&d, PYP_EXIT_USAGE, "sort key 'x'", "watch", "-s", "x", NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "exclude", "watch", "--threads", "--processes", NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "invalid pattern", "watch", "(", NULL);
+}
+
+/* ---- continuous mode ---- */
+
+static char tag[32], idle_pid[16];
+static struct traced idle;
+
+/* Two processes, one of which does nothing. */
+static void setup_continuous(void)
+{
+	struct interpreter it = traced_newest();
+
+	snprintf(tag, sizeof(tag), "tag-%d-%u", (int)getpid(),
+		 (unsigned int)(clock_monotonic_ns() / 1000 % 1000000));
+	traced_start(&t, it.exe, "continuous.py", "busy", tag, NULL);
+	traced_start(&idle, it.exe, "continuous.py", "idle", tag, NULL);
+	snprintf(pid, sizeof(pid), "%d", (int)t.pid);
+	snprintf(idle_pid, sizeof(idle_pid), "%d", (int)idle.pid);
+	pyprofd_start(&d, "--continuous", "--interval", "2", "--rate", "99", "--match", tag, NULL);
+}
+
+static void teardown_continuous(void)
+{
+	if (d.pid)
+		pyprofd_shutdown(&d);
+	traced_stop(&t);
+	traced_stop(&idle);
+}
+
+TestSuite(top_continuous, .init = setup_continuous, .fini = teardown_continuous, .timeout = 180);
+
+/* The number of kept intervals, and their samples */
+static int64_t history(int64_t *ret_samples)
+{
+	char *text = ctl_ok(&d, "history", "--json", NULL);
+	json_t *list = json_loads(text, 0, NULL), *iv;
+	const json_t *v = json_object_get(list, "intervals");
+	int64_t n = (int64_t)json_array_size(v);
+	size_t i;
+
+	*ret_samples = 0;
+	json_array_foreach(v, i, iv) *ret_samples +=
+		json_integer_value(json_object_get(iv, "samples"));
+	json_decref(list);
+	free(text);
+	return n;
+}
+
+/* Processes first, then functions of all, then those of one; and back. */
+Test(top_continuous, views)
+{
+	char text[64];
+
+	start_sized(usual, (const char *const[]){NULL});
+	expect("MOST TIME IN");
+	expect_redrawn("2 processes sampled");
+	expect_redrawn(pid);
+	expect_redrawn(" continuous ");
+	expect_redrawn("(inner)");
+	press("P");
+	expect_redrawn("FUNCTION");
+	expect_redrawn("(outer)");
+	press("\n");
+	expect_redrawn("CALLED BY");
+	press("\033");
+	expect_redrawn("FUNCTION");
+	press("P");
+	expect_redrawn("SERVICE");
+	press("\n");
+	snprintf(text, sizeof(text), "process %s", pid);
+	expect_redrawn(text);
+	expect_redrawn("(inner)");
+	press("t");
+	expect_redrawn("THREAD");
+	press("\033");
+	expect_redrawn("MOST TIME IN");
+	press("/no such service\n");
+	expect_redrawn("filter no such");
+	press("/\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b^continuous$\n");
+	expect_redrawn("(inner)");
+	press("zy");
+	expect("would lose");
+	leave();
+}
+
+/* Looking and recording take nothing from the intervals: their samples are the CPU time. */
+Test(top_continuous, intervals_are_not_disturbed)
+{
+	uint64_t from = 0, to = 0;
+	int64_t before, after;
+	char path[256], *text;
+	size_t n;
+
+	pyprofd_file(&d, "part.json", path, sizeof(path));
+	start_sized(usual, (const char *const[]){"-o", "part.json", NULL});
+	expect_redrawn("(inner)");
+	history(&before);
+	cr_assert(clock_process_cpu_ns(t.pid, &from));
+	press("r");
+	expect("REC ");
+	for (int i = 0; i < 3; i++) {
+		press("P\n");
+		expect_redrawn("CALLED BY");
+		press("\033P");
+		expect_redrawn("SERVICE");
+	}
+	expect_redrawn("REC 7");
+	press("r");
+	expect_redrawn("recorded ");
+	leave();
+	history(&after);
+	cr_assert(clock_process_cpu_ns(t.pid, &to));
+	text = file_text(path, &n);
+	cr_assert(text && strstr(text, "\"inner\""), "no recording");
+	free(text);
+	cr_assert_eq(unlink(path), 0);
+	/* 99 samples per second of CPU time, except for up to two intervals of 2 s at both ends */
+	cr_assert_gt((double)(after - before), 99 * ((double)(to - from) / 1e9 - 4.5) * 0.8,
+		     "%lld samples in %.1f s", (long long)(after - before),
+		     (double)(to - from) / 1e9);
+}
+
+Test(top_continuous, text)
+{
+	char *text;
+	int64_t samples = 0;
+	const double end = now() + DAEMON_DEADLINE;
+
+	while (!history(&samples) && now() < end)
+		usleep(100000);
+	text = ctl_ok(&d, "top", "-n", "2", NULL);
+	cr_assert(strstr(text, "SERVICE") && strstr(text, pid) && strstr(text, "(inner)"), "%s",
+		  text);
+	cr_assert(!strstr(text, idle_pid), "it does nothing: %s", text);
+	free(text);
+	text = ctl_ok(&d, "top", "-n", "1", "-p", pid, NULL);
+	cr_assert(strstr(text, "FUNCTION") && strstr(text, "(inner)"), "%s", text);
+	cr_assert(!strstr(text, "CALLS"), "calls are not counted: %s", text);
+	free(text);
+	text = ctl_ok(&d, "top", "-n", "1", "-p", idle_pid, NULL);
+	cr_assert(!strstr(text, "(inner)"), "%s", text);
+	free(text);
+	text = ctl_ok(&d, "watch", "-n", "1", "--threads", NULL);
+	cr_assert(strstr(text, "PID/TID"), "%s", text);
+	free(text);
 }

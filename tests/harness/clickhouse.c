@@ -22,23 +22,6 @@
 #define PROGRAM	    "/usr/sbin/clickhouse-server"
 #define READY_TRIES 3000 /* of 20 ms */
 
-static const char config[] =
-	"<?xml version=\"1.0\"?>\n<yandex>\n"
-	"<logger><level>warning</level><console>1</console></logger>\n"
-	"<http_port>%d</http_port><listen_host>127.0.0.1</listen_host>\n"
-	"<path>%s/data/</path><tmp_path>%s/tmp/</tmp_path>\n"
-	"<users_config>users.xml</users_config><default_profile>default</default_profile>\n"
-	"<default_database>default</default_database><mark_cache_size>67108864</mark_cache_size>\n"
-	"</yandex>\n";
-
-static const char users[] =
-	"<?xml version=\"1.0\"?>\n<yandex>\n<profiles><default/></profiles>\n"
-	"<users><default><password></password><networks><ip>127.0.0.1</ip></networks>"
-	"<profile>default</profile><quota>default</quota></default></users>\n"
-	"<quotas><default><interval><duration>3600</duration><queries>0</queries><errors>0</errors>"
-	"<result_rows>0</result_rows><read_rows>0</read_rows><execution_time>0</execution_time>"
-	"</interval></default></quotas>\n</yandex>\n";
-
 void clickhouse_need(void)
 {
 	if (access(PROGRAM, X_OK) != 0)
@@ -61,17 +44,6 @@ static int free_port(void)
 	cr_assert(fd >= 0 && bind(fd, (const struct sockaddr *)&a, sizeof(a)) == 0);
 	cr_assert(getsockname(fd, (struct sockaddr *)&a, &n) == 0);
 	return ntohs(a.sin_port);
-}
-
-static FILE *new_file(const struct clickhouse *c, const char *name)
-{
-	char path[256];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", c->dir, name);
-	f = fopen(path, "we");
-	cr_assert(f);
-	return f;
 }
 
 static bool answers(const struct clickhouse *c)
@@ -100,40 +72,53 @@ static void wait_ready(struct clickhouse *c)
 	cr_assert_fail("the server does not answer: see %s/log", c->dir);
 }
 
+/* The configuration names the port by the environment, and data relative to the working directory. */
+static char *config_option(void)
+{
+	const char *top = getenv("PYPROF_TOP");
+	char *dir = realpath(top ? top : ".", NULL), *option = NULL;
+
+	cr_assert(dir);
+	cr_assert(asprintf(&option, "--config-file=%s/tests/harness/clickhouse/config.xml", dir) >
+		  0);
+	free(dir);
+	return option;
+}
+
 void clickhouse_restart(struct clickhouse *c)
 {
-	char option[256], log[256];
+	_cleanup_free_ char *option = config_option();
+	char log[256], port[16];
 
-	snprintf(option, sizeof(option), "--config-file=%s/config.xml", c->dir);
 	snprintf(log, sizeof(log), "%s/log", c->dir);
+	snprintf(port, sizeof(port), "%d", c->port);
 	c->pid = fork();
 	cr_assert(c->pid >= 0);
 	if (c->pid == 0) {
 		int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (fd >= 0 && dup2(fd, 1) >= 0 && dup2(fd, 2) >= 0 && chdir(c->dir) == 0)
+		if (fd >= 0 && dup2(fd, 1) >= 0 && dup2(fd, 2) >= 0 && chdir(c->dir) == 0 &&
+		    setenv("CLICKHOUSE_PORT", port, 1) == 0)
 			execl(PROGRAM, PROGRAM, option, NULL);
 		_exit(127);
 	}
 	wait_ready(c);
 }
 
-void clickhouse_start(struct clickhouse *c)
+static void make_data(const struct clickhouse *c)
 {
 	char path[256];
-	FILE *f;
 
-	c->dir = temp_dir_new();
-	c->port = free_port();
-	f = new_file(c, "config.xml");
-	fprintf(f, config, c->port, c->dir, c->dir);
-	cr_assert(fclose(f) == 0);
-	f = new_file(c, "users.xml");
-	fputs(users, f);
-	cr_assert(fclose(f) == 0);
 	snprintf(path, sizeof(path), "%s/data", c->dir);
 	assert_ok(mkdir(path, 0700));
+}
+
+void clickhouse_start(struct clickhouse *c)
+{
+	c->dir = temp_dir_new();
+	c->port = free_port();
+	make_data(c);
 	clickhouse_restart(c);
 }
 
@@ -146,12 +131,48 @@ void clickhouse_kill(struct clickhouse *c)
 	c->pid = 0;
 }
 
+void clickhouse_empty(struct clickhouse *c)
+{
+	char data[256];
+	const char *const argv[] = {"rm", "-r", data, NULL};
+
+	cr_assert_eq(c->pid, 0);
+	snprintf(data, sizeof(data), "%s/data", c->dir);
+	free(tool_run(argv));
+	make_data(c);
+}
+
 void clickhouse_end(struct clickhouse *c)
 {
 	clickhouse_kill(c);
 	if (c->dir)
 		temp_dir_remove(c->dir);
 	c->dir = NULL;
+}
+
+int clickhouse_start_cutter(const struct clickhouse *c, int cut, const char *table, pid_t *ret_pid)
+{
+	char path[256], port[16], count[16], text[16] = "";
+	int out[2];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/tests/targets/cut_answers.py", getenv("PYPROF_TOP"));
+	snprintf(port, sizeof(port), "%d", c->port);
+	snprintf(count, sizeof(count), "%d", cut);
+	cr_assert(pipe2(out, O_CLOEXEC) == 0);
+	*ret_pid = fork();
+	cr_assert(*ret_pid >= 0);
+	if (*ret_pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(out[1], 1);
+		execlp("python3", "python3", path, port, count, table, NULL);
+		_exit(127);
+	}
+	close(out[1]);
+	f = fdopen(out[0], "r");
+	cr_assert(f && fgets(text, sizeof(text), f)); /* the whole line, however it is written */
+	fclose(f);
+	return (int)strtol(text, NULL, 10);
 }
 
 const char *clickhouse_address(int port, const char *database, char *out, size_t size)

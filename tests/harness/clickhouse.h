@@ -21,10 +21,18 @@ void clickhouse_need(void);
 void clickhouse_start(struct clickhouse *c);
 /* SIGKILL, without a chance to write anything. Its data stays. */
 void clickhouse_kill(struct clickhouse *c);
+/* Remove its data, while it does not run. */
+void clickhouse_empty(struct clickhouse *c);
 /* Start it again, on the same port and data. */
 void clickhouse_restart(struct clickhouse *c);
 /* Kill it and remove its data. */
 void clickhouse_end(struct clickhouse *c);
+
+/*
+ * Starts a program that forwards requests and cuts off the first answers of inserts into a table;
+ * returns its port.
+ */
+int clickhouse_start_cutter(const struct clickhouse *c, int cut, const char *table, pid_t *ret_pid);
 
 /* "clickhouse+http://127.0.0.1:PORT/DATABASE"; returns out. */
 const char *clickhouse_address(int port, const char *database, char *out, size_t size);

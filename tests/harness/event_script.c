@@ -353,6 +353,7 @@ static void thread_line(struct event_script *es, struct words *w, uint32_t tid)
 		{"c-enter", PYP_REC_C_ENTER},	  {"c-leave", PYP_REC_C_LEAVE},
 		{"c-instant", PYP_REC_C_INSTANT}, {"gc-start", PYP_REC_GC_START},
 		{"gc-stop", PYP_REC_GC_STOP},	  {"delay-wrong", PYP_REC_DELAY},
+		{"mark", PYP_REC_MARK},
 	};
 	struct event e = {.ts = es->now, .tid = tid};
 	const char *frame;
@@ -396,6 +397,7 @@ static void thread_line(struct event_script *es, struct words *w, uint32_t tid)
 		do_switch(es, w, &e, e.type == PYP_REC_SWITCH_IN);
 		break;
 	case PYP_REC_DELAY:
+	case PYP_REC_MARK:
 		profile_event(es->p, &e);
 		break;
 	case PYP_REC_CHAIN:

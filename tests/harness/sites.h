@@ -11,6 +11,11 @@
 struct sites {
 	struct plan_site at[PYP_ALL_SITES];
 	unsigned int n;
+	struct {
+		uint64_t vaddr;
+		uint8_t byte;
+	} marks[PYP_MARKS];
+	unsigned int nmarks;
 	uint64_t bias;
 };
 
@@ -25,5 +30,7 @@ void sites_find(struct sites *sites, pid_t pid);
  * ended. A forked child has the same addresses as its parent.
  */
 int sites_changed(const struct sites *sites, pid_t pid);
+/* The same of the marks, which windows use. */
+int sites_marked(const struct sites *sites, pid_t pid);
 
 #endif

@@ -5,6 +5,8 @@
  * torn.
  */
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include "base/parse.h"
 #include "dump/dumper.h"
@@ -216,6 +218,56 @@ Test(dump, locals_of_a_thread_that_runs, .timeout = 300)
 
 	for (size_t i = 0; i < n; i++)
 		fprintf(stderr, "%s: %u pairs of calls\n", v[i].exe, check_running_locals(&v[i]));
+}
+
+/* The inspector: this process's last child. */
+static pid_t find_inspector(void)
+{
+	char path[64], line[256] = "", *next = line;
+	uint64_t pid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	f = fopen(path, "re");
+	cr_assert(f && fgets(line, sizeof(line), f));
+	fclose(f);
+	for (char *word; (word = strsep(&next, " "));)
+		if (*word)
+			assert_ok(parse_u64(word, 1, INT32_MAX, &pid));
+	return (pid_t)pid;
+}
+
+static void *continue_later(void *arg)
+{
+	usleep(500000);
+	kill(*(pid_t *)arg, SIGCONT);
+	return NULL;
+}
+
+/* A process that is kept waiting on a busy machine looks like that. */
+Test(dump, waits_for_an_inspector_that_stands_still, .timeout = 60)
+{
+	_cleanup_(dumper_freep) struct dumper *from = NULL;
+	_cleanup_(dump_freep) struct dump *d = NULL;
+	struct interpreter v[INTERPRETERS_MAX];
+	struct diag diag = {0};
+	pthread_t later;
+	char ready[16];
+	pid_t pid, inspector;
+	int out;
+
+	cr_assert(interpreters_find(v) > 0);
+	pid = start(&v[0], "run", &out);
+	interpreter_line(out, ready, sizeof(ready));
+	assert_diag_ok(dumper_open(pid, &from, &diag), &diag);
+	inspector = find_inspector();
+	cr_assert_neq(inspector, pid);
+	assert_ok(kill(inspector, SIGSTOP));
+	assert_ok(-pthread_create(&later, NULL, continue_later, &inspector));
+	assert_diag_ok(dumper_take(from, NULL, &d, &diag), &diag);
+	pthread_join(later, NULL);
+	cr_assert(d->nthreads >= 1 && d->threads[0].n > 2);
+	interpreter_end(pid, out);
 }
 
 /* PYPROF_TEST_DUMPS is the number of dumps of each interpreter. */

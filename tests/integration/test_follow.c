@@ -5,6 +5,10 @@
  * that have ended.
  */
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "harness/counts.h"
 #include "harness/process_tree.h"
@@ -113,7 +117,8 @@ static bool unfollowed_are_clean(struct traced *traced, void *ctx)
 	(void)traced;
 	for (unsigned int i = 1; i <= 4; i++)
 		if (!process_tree_status(&f, f.members[i]).pid)
-			clean &= sites_changed(sites, f.members[i]) == 0;
+			clean &= sites_changed(sites, f.members[i]) == 0 &&
+				 sites_marked(sites, f.members[i]) == 0;
 	return clean;
 }
 
@@ -238,6 +243,7 @@ Test(follow, stop_and_start, .timeout = 120)
 	process_tree_ask(&f, "work", 1, 10, "worked");
 	traced_halt(&f.t);
 	cr_assert_eq(sites_changed(&sites, f.members[1]), 0);
+	cr_assert_eq(sites_marked(&sites, f.members[1]), 0);
 	process_tree_ask(&f, "work", 1, 10, "worked");
 	process_tree_fork(&f, 0, 1);
 	assert_ok(sessions_start(f.t.sessions, 0, NULL));
@@ -251,6 +257,7 @@ Test(follow, stop_and_start, .timeout = 120)
 	assert_ok(sessions_detach(f.t.sessions, f.t.pid, NULL));
 	cr_assert_eq(sessions_count(f.t.sessions), 0);
 	cr_assert_eq(sites_changed(&sites, f.members[2]), 0);
+	cr_assert_eq(sites_marked(&sites, f.members[2]), 0);
 	process_tree_finish(&f);
 }
 
@@ -421,6 +428,29 @@ Test(follow, another_program_while_stopped, .timeout = 120)
 	cr_assert_eq(diag.exit, PYP_EXIT_NO_PROCESS, "%s", diag.msg);
 	cr_assert(strstr(diag.msg, "another program"), "%s", diag.msg);
 	process_tree_ended(&f, 1, 1);
+	process_tree_finish(&f);
+}
+
+/* A child that has just ended, and whose end was not handled yet, is no failure of the group's start. */
+Test(follow, a_child_ends_while_stopped, .timeout = 120)
+{
+	struct pollfd ended = {.events = POLLIN};
+	struct diag diag = {0};
+
+	begin_newest();
+	traced_attach(&f.t);
+	process_tree_fork(&f, 0, 2);
+	process_tree_traced(&f, 1, 2);
+	traced_halt(&f.t);
+	ended.fd = (int)syscall(SYS_pidfd_open, f.members[1], 0);
+	cr_assert_geq(ended.fd, 0);
+	kill(f.members[1], SIGKILL);
+	cr_assert_eq(poll(&ended, 1, 60000), 1);
+	close(ended.fd);
+	assert_diag_ok(sessions_start(f.t.sessions, f.t.pid, &diag), &diag);
+	process_tree_ended(&f, 1, 1);
+	process_tree_ask(&f, "work", 2, 9, "worked");
+	cr_assert_eq(work_of(f.members[2]), 9);
 	process_tree_finish(&f);
 }
 

@@ -252,11 +252,12 @@ Test(follow_modes, traces_with_samples_are_of_each_process, .timeout = 600)
 
 /*
  * Probes take 3 to 4 % of the time of burn(), so the limit leaves most of it unseen. An idle process
- * has windows, too, which use up its limit, so members burn until they had some while busy.
+ * has windows, too, which use up its limit, so members burn until they had some while busy. Choosing marks
+ * on a busy machine can use up the limit of some seconds.
  */
 #define BOUND	1
-#define WINDOWS 4
-#define TURNS	20
+#define WINDOWS 12 /* with fewer, errors are not known */
+#define TURNS	60
 
 static void burn_until_seen(struct burned sum[PROCESS_TREE_MAX])
 {

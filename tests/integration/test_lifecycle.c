@@ -18,7 +18,7 @@
 #include "stats/view.h"
 
 #define CYCLES	 50
-#define FEW	 4
+#define FEW	 2
 #define CHILDREN 4
 #define PROGRAMS 5
 

@@ -152,7 +152,7 @@ static void check_counted_shares(const struct interpreter *py)
 	static const char *const names[] = {"one", "two", "three"};
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	_cleanup_(view_freep) struct view *v = NULL;
-	uint64_t samples = 600;
+	uint64_t samples = 900;
 	struct traced t;
 
 	start_shares(&t, py, MODE_COUNT, "plain", NULL);

@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <signal.h>
+#include <stdlib.h>
 
 #include "harness/counts.h"
 #include "harness/sites.h"
@@ -175,14 +176,94 @@ Test(windows, any_moment_is_right, .timeout = 280)
 		cr_assert_gt(traced_timers(), 0);
 		traced_halt(&t);
 		cr_assert_eq(sites_changed(&sites, t.pid), 0, "stopped: no breakpoint is left");
+		cr_assert_eq(sites_marked(&sites, t.pid), 0);
 		cr_assert_eq(traced_timers(), 0, "nor a clock");
 		look(&t);
 		assert_ok(sessions_start(t.sessions, 0, &diag));
 	}
 	assert_ok(sessions_detach(t.sessions, t.pid, &diag));
-	cr_assert_eq(sites_changed(&sites, t.pid), 0);
+	cr_assert_eq(sites_changed(&sites, t.pid) + sites_marked(&sites, t.pid), 0);
 	traced_say(&t, "stop");
 	traced_expect(&t, "checked ok");
+	traced_finish(&t);
+	check_no_leaks();
+}
+
+static bool marks_are_kept(struct traced *t, void *ctx)
+{
+	const struct sites *sites = ctx;
+	int n = sites_marked(sites, t->pid);
+
+	/* While marks are chosen, many are attached. */
+	return traced_status(t).windows.n >= 3 && n > 0 && n < (int)sites->nmarks / 2;
+}
+
+struct clean {
+	const struct sites *sites;
+	pid_t child;
+};
+
+static bool child_is_clean(struct traced *t, void *ctx)
+{
+	const struct clean *c = ctx;
+
+	(void)t;
+	return sites_changed(c->sites, c->child) == 0 && sites_marked(c->sites, c->child) == 0;
+}
+
+static double rounds_of(struct traced *t)
+{
+	traced_say(t, "rounds");
+	return strtod(traced_answer(t, "rounds"), NULL);
+}
+
+static double calls_error(const struct snapshot *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		if (strcmp(s->funcs[i].name, name) == 0)
+			return snapshot_error(&s->funcs[i], SNAPSHOT_CALLS);
+	return -1;
+}
+
+/*
+ * Rounds of 40 short calls: opcodes outside of them are counted all the time. A child that is forked
+ * meanwhile, and is not followed, keeps no breakpoint of theirs.
+ */
+Test(windows, counts_by_marks, .timeout = 280)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	double before, rounds, error, calls;
+	struct sites sites;
+	struct clean clean = {.sites = &sites};
+	struct traced t;
+	pid_t child;
+
+	traced_start(&t, traced_newest().exe, "rounds.py", NULL);
+	t.max_overhead = 5;
+	traced_expect(&t, "ready");
+	sites_find(&sites, t.pid);
+	traced_attach(&t);
+	traced_until(&t, marks_are_kept, &sites, "marks and windows");
+	assert_ok(sessions_clear(t.sessions, 0, NULL));
+	before = rounds_of(&t);
+	traced_run(&t, 3000);
+	traced_say(&t, "fork");
+	child = (pid_t)strtol(traced_answer(&t, "child"), NULL, 10);
+	rounds = rounds_of(&t) - before;
+	s = traced_snapshot(&t);
+	cr_assert(snapshot_estimated(s));
+	assert_ok(view_build(s, NULL, &v));
+	calls = (double)counts_named(v, "handle").ncalls;
+	error = calls_error(s, "handle");
+	fprintf(stderr, "  %.0f rounds, estimated %.0f +- %.0f\n", rounds, calls, error);
+	cr_assert(error < 0 || fabs(calls - rounds) < ERRORS * error + 0.1 * rounds,
+		  "%.0f rounds, estimated %.0f +- %.0f", rounds, calls, error);
+	clean.child = child;
+	traced_until(&t, child_is_clean, &clean, "the child to be rid of breakpoints");
+	traced_halt(&t);
+	cr_assert_eq(sites_changed(&sites, t.pid) + sites_marked(&sites, t.pid), 0);
+	traced_say(&t, "stop");
 	traced_finish(&t);
 	check_no_leaks();
 }

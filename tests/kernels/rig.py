@@ -12,9 +12,11 @@ import time
 HERE = os.path.dirname(os.path.realpath(__file__))
 TARGETS = os.path.join(os.path.dirname(HERE), "targets")
 BUILD = os.environ.get("PYPROF_BUILD", "")
-PYTHON = os.path.realpath("/usr/bin/python3")
+# The root directory of another Debian release, whose Python runs the targets then
+ROOT = os.environ.get("PYPROF_ROOT", "")
+SHARED = ("dev", "proc", "tmp", "tests")
 DEADLINE = 300  # seconds; software emulation is slow
-NEWNS, REC, PRIVATE = 0x00020000, 16384, 1 << 18
+NEWNS, BIND, REC, PRIVATE = 0x00020000, 4096, 16384, 1 << 18
 USER, OTHER = 12346, 12347
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -48,6 +50,11 @@ def mount(source, target, kind=None, flags=0):
     return libc.mount(encoded[0], encoded[1], encoded[2], flags, None) == 0
 
 
+def interpreter():
+    """The Python that runs the targets, by its path in ROOT."""
+    return "/usr/bin/" + os.path.basename(os.path.realpath(ROOT + "/usr/bin/python3"))
+
+
 def program(name):
     return os.path.join(BUILD, name) if BUILD else name
 
@@ -76,16 +83,19 @@ class Target:
 
     def __init__(self, *argv, user=None, code=None):
         def become():
+            if ROOT:
+                os.chroot(ROOT)
+                os.chdir("/")
             if user is not None:
                 os.setgroups([])
                 os.setresgid(user, user, user)
                 os.setresuid(user, user, user)
 
         argv = ("-c", code) if code else (os.path.join(TARGETS, argv[0]),) + argv[1:]
-        self.process = subprocess.Popen((PYTHON,) + argv, stdin=subprocess.PIPE, cwd="/",
+        self.process = subprocess.Popen((interpreter(),) + argv, stdin=subprocess.PIPE, cwd="/",
                                         stdout=subprocess.PIPE, preexec_fn=become)
         self.pid = self.process.pid
-        self.expect("ready")
+        self.greeting = self.expect("ready")
 
     def __enter__(self):
         return self
@@ -133,12 +143,12 @@ def text_differs(pid):
     n = 0
     with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", 0) as mem:
         for line in maps:
-            span, mode, offset, _, inode, *path = line.split(None, 5)
+            span, mode, offset, _, inode, *_ = line.split(None, 5)
             if mode[2] != "x" or inode == "0":
                 continue
             start, end = (int(a, 16) for a in span.split("-"))
             mem.seek(start)
-            with open("/proc/%d/root%s" % (pid, path[0].strip()), "rb") as file:
+            with open("/proc/%d/map_files/%x-%x" % (pid, start, end), "rb") as file:
                 file.seek(int(offset, 16))
                 want = file.read(end - start)
             got = mem.read(end - start)[:len(want)]

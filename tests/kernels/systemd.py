@@ -20,7 +20,7 @@ CHECK = """[Unit]
 Requires=multi-user.target
 After=multi-user.target pyprofd.socket
 [Service]
-Environment=LC_ALL=C.UTF-8 PYPROF_EMULATED=1
+Environment=LC_ALL=C.UTF-8
 ExecStart=/usr/bin/python3 /tests/kernels/unit.py
 """
 INSTALL = """set -eu

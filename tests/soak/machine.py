@@ -1,377 +1,379 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A machine in continuous mode: servers under load, 1,000 forks a minute, scrapes, history, two receivers.
+"""A daemon in continuous mode, and all that happens to it on a machine: machine.py [CSV [SVG]], as root
 
-One receiver is ClickHouse, which is killed and started again. As root: machine.py [CSV [SVG]]
+Servers of four kinds, each three times: one that no daemon knows, one that is sampled, and one that gets random
+commands (attach in each mode, start, stop, clear, snapshots in each format, detach). Beside them processes and threads
+that come and go, scrapes of metrics and profiles, history, dumps, two receivers of intervals, of which ClickHouse is
+killed and started again, and other daemons that are killed with SIGKILL. The same numbers of these as in SOAK_MINUTES
+* SOAK_SPEED minutes at the rates of RATES happen in SOAK_MINUTES.
 
-Fails if a server's response is wrong, a request to the daemon fails, a counter of /metrics decreases, an
-interval is at a receiver twice or not at all, or memory, files or BPF objects grow. CSV and SVG: the curves.
+Fails if
+- a server's response is wrong, a request to the daemon fails, or a counter of /metrics decreases;
+- memory, descriptors, BPF objects or probes grow (curves.GROWTH), or a BPF object outlives the daemon;
+- calls are missing that are not counted as lost, an interval is at a receiver twice or not at all, or a process that
+  was forked is in no counter;
+- code of a target is changed after the end of the daemon, or of another daemon that was killed;
+- a server's latencies, relative to those of the one that no daemon knows, are not as before.
 
-MACHINE_MINUTES (30), MACHINE_FORKS (1000), PYPROF_BUILD (build).
+CSV and SVG: the curves. SOAK_MINUTES (30), SOAK_SPEED (1), SOAK_SEED (the time; it is printed), PYPROF_BUILD (build).
 """
 
-import csv
 import json
+import mmap
 import os
-import random
 import re
 import shutil
-import socket
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import urllib.request
+import traceback
 
+import actors
+import curves
+import kernel
+import load
 import soak
+import stores
 from soak import Failure
 
-MINUTES = float(os.environ.get("MACHINE_MINUTES", "30"))
-FORKS = os.environ.get("MACHINE_FORKS", "1000")
-INTERVAL = 5
-EVERY = 10          # seconds between two measurements
-KILL_EVERY = 180    # of ClickHouse
-DOWN = 20           # seconds until it starts again
-DRAIN = 600         # a receiver that was down is asked again after at most 5 minutes
-DATABASE = "default"
-WARM = 0.3          # share of the time that is not compared
-CURVES = (          # name, unit, allowed growth between the first and the last third
-    ("daemon", "KiB", 16384), ("senders", "KiB", 8192), ("descriptors", "", 64),
-    ("bpf_programs", "", 60), ("bpf_maps", "", 300), ("kernel_percpu", "KiB", 16384),
-    ("kernel_slab", "KiB", 131072), ("slowest_ms", "ms", None),
-)
-CONFIG = """<?xml version="1.0"?><yandex>
-<logger><level>warning</level><console>1</console></logger>
-<http_port>%d</http_port><listen_host>127.0.0.1</listen_host>
-<path>%s/data/</path><tmp_path>%s/tmp/</tmp_path><users_config>users.xml</users_config>
-<default_profile>default</default_profile><default_database>default</default_database>
-<mark_cache_size>67108864</mark_cache_size></yandex>"""
-USERS = """<?xml version="1.0"?><yandex><profiles><default/></profiles><users><default><password></password>
-<networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>
-<quotas><default/></quotas></yandex>"""
+SPEED = float(os.environ.get("SOAK_SPEED", "1"))
+SECONDS = 60 * soak.MINUTES
+# per minute, at speed 1
+RATES = {"forks": 1000, "commands": 30, "scrapes": 4, "profiles": 1, "histories": 1, "dumps": 1,
+         "kills": 0.1, "outages": 1 / 30}
+INTERVAL = 20       # seconds of an interval, at speed 1
+KEEP_MEMORY = "2M"  # little, so that it is full soon
+MEASUREMENTS = 120  # in all
+CALM = min(60, SECONDS / 12)    # seconds without a daemon, before and after
+CALM_JUDGED = 20    # the least whose latencies are compared
+GROWTH_JUDGED = 600 # seconds, likewise
+SLOWER = 1.3        # allowed ratio of a median latency to what it was
+DRAIN = 600         # seconds: a receiver that was down is asked again after at most 5 minutes
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+class Site:
+    """The servers, their clients, and what is known about them."""
 
+    def __init__(self, directory, tag):
+        self.servers = [self.start(kind, use, tag) for kind in curves.KINDS for use in curves.USES]
+        path = os.path.join(directory, "requests")
+        open(path, "wb").close()
+        texts = ["%s:%d:%d" % (s.kind, s.port, s.kind in ("gevent", "asyncio")) for s in self.servers]
+        self.load = subprocess.Popen([sys.executable, os.path.join(soak.HERE, "load.py"), path, *texts],
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                     start_new_session=True)
+        self.latencies()  # the file has its size
+        with open(path, "rb") as f:
+            self.numbers = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)
+        self.requests = 0
 
-def fetch(url, seconds=soak.DEADLINE):
-    with urllib.request.urlopen(url, timeout=seconds) as answer:
-        return answer.read()
+    @staticmethod
+    def start(kind, use, tag):
+        found = soak.pythons()
+        python = {"gevent": soak.python_with_gevent(), "asyncio": found[-1], "threads": found[0],
+                  "prefork": found[len(found) // 2]}[kind]
+        server = soak.Server(kind, python, tag if use == "sampled" else use)
+        server.use = use
+        return server
 
+    def used(self, use):
+        return [s for s in self.servers if s.use == use]
 
-def wait_until(what, condition, seconds=soak.DEADLINE):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise Failure(what + " took more than %d s" % seconds)
-        time.sleep(0.2)
+    def latencies(self):
+        """Returns {(kind, use): of the requests since the last call}."""
+        self.load.stdin.write("\n")
+        self.load.stdin.flush()
+        found = json.loads(self.load.stdout.readline())
+        for of in found:
+            if of["error"]:
+                raise Failure(of["error"])
+        return {(s.kind, s.use): of for s, of in zip(self.servers, found)}
 
-
-class ClickHouse:
-    def __init__(self, directory):
-        self.dir, self.port = os.path.join(directory, "clickhouse"), free_port()
-        os.makedirs(os.path.join(self.dir, "data"))
-        for name, text in (("config.xml", CONFIG % (self.port, self.dir, self.dir)),
-                           ("users.xml", USERS)):
-            with open(os.path.join(self.dir, name), "w") as f:
-                f.write(text)
-        self.process, self.kills = None, 0
-        self.start()
-
-    def start(self):
-        log = open(os.path.join(self.dir, "log"), "ab")
-        self.process = subprocess.Popen(
-            ["clickhouse-server", "--config-file=%s/config.xml" % self.dir], cwd=self.dir,
-            stdout=log, stderr=log)
-        wait_until("starting ClickHouse", self.is_up)
-
-    def is_up(self):
-        try:
-            return fetch("http://127.0.0.1:%d/ping" % self.port, 2) == b"Ok.\n"
-        except OSError:
-            return False
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self.kills += 1
-
-    def ask(self, question):
-        request = urllib.request.Request("http://127.0.0.1:%d/" % self.port, question.encode())
-        with urllib.request.urlopen(request, timeout=soak.DEADLINE) as answer:
-            return answer.read().decode().split()
-
-    @property
-    def url(self):
-        return "clickhouse+http://127.0.0.1:%d/%s" % (self.port, DATABASE)
-
-
-class Receiver:
-    def __init__(self, directory):
-        self.log = os.path.join(directory, "receiver.log")
-        self.process = subprocess.Popen(
-            [sys.executable, os.path.join(soak.HERE, "..", "harness", "receiver.py"), self.log, "200"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.url = "pyroscope+http://127.0.0.1:%d" % int(self.process.stdout.readline())
-
-    def ids(self):
-        """Also checks that each request was right."""
-        ids = []
-        with open(self.log) as f:
-            for line in f:
-                record = json.loads(line)
-                if record.get("error"):
-                    raise Failure("a request was wrong: " + line[:400])
-                ids.append(record["id"])
-        return ids
-
-
-class Machine:
-    def __init__(self, daemon, http, clients):
-        self.daemon, self.http, self.clients = daemon, "http://127.0.0.1:%d" % http, clients
-        self.counters, self.rows, self.scrapes, self.profiles = {}, [], 0, 0
-        self.history, self.begin = 0, time.monotonic()
-
-    def scrape(self):
-        self.scrapes += 1
-        for line in fetch(self.http + "/metrics").decode().splitlines():
-            found = re.fullmatch(r"(\w+_total(?:\{.*\})?) (\S+)", line)
-            if not found:
-                continue
-            name, value = found.group(1), float(found.group(2))
-            if value < self.counters.get(name, 0) and "pid=" not in name:
-                raise Failure("%s: %g after %g" % (name, value, self.counters[name]))
-            self.counters[name] = value
-
-    def profile(self):
-        if not fetch(self.http + "/debug/pprof/profile?seconds=2").startswith(b"\x1f\x8b"):
-            raise Failure("no pprof profile")
-        self.profiles += 1
-
-    def look_back(self):
-        ctl = [os.path.join(soak.BUILD, "pyprofctl"), "--socket", self.daemon.socket, "history"]
-        subprocess.run(ctl + ["list", "--from", "-1min", "--json"], check=True, capture_output=True,
-                       timeout=soak.DEADLINE)
-        subprocess.run(ctl + ["merge", "--from", "-1min", "-f", "json"], check=True,
-                       capture_output=True, timeout=soak.DEADLINE)
-        self.history += 1
-
-    def measure(self):
-        slowest = max(c.slowest for c in self.clients)
-        for client in self.clients:
-            client.slowest = 0.0
-        memory = dict(re.findall(r"^(\w+):\s+(\d+) kB", open("/proc/meminfo").read(), re.M))
-        senders = children_of(self.daemon.process.pid, "pyprofd-push")
-        self.rows.append((
-            time.monotonic() - self.begin, self.daemon.rss_kib(), sum(map(rss_kib, senders)),
-            len(soak.open_files(self.daemon.process.pid)), count_bpf("prog"), count_bpf("map"),
-            int(memory["Percpu"]), int(memory["Slab"]), round(1e3 * slowest, 1)))
-
-    def status(self):
-        return json.loads(self.daemon.must(200, "GET", "/v1/status").decode())
-
-
-def children_of(pid, name):
-    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-        children = [int(p) for p in f.read().split()]
-    return [p for p in children if open("/proc/%d/comm" % p).read().strip() == name]
-
-
-def rss_kib(pid):
-    with open("/proc/%d/statm" % pid) as f:
-        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
-
-
-def count_bpf(what):
-    out = subprocess.run(["bpftool", what, "show", "-j"], check=True, capture_output=True).stdout
-    return len(json.loads(out))
-
-
-def check_curves(rows):
-    rows = rows[int(WARM * len(rows)):]
-    third = len(rows) // 3
-    if third < 2:
-        print("the run is too short to compare")
-        return
-    for i, (name, unit, growth) in enumerate(CURVES, 1):
-        first = statistics.median(r[i] for r in rows[:third])
-        last = statistics.median(r[i] for r in rows[-third:])
-        print("%-14s %9.0f, later %9.0f %s" % (name, first, last, unit))
-        if growth is not None and last - first > growth:
-            raise Failure("%s grows: %s" % (name, [r[i] for r in rows]))
-
-
-def write_csv(path, rows):
-    with open(path, "w", newline="") as f:
-        out = csv.writer(f)
-        out.writerow(["seconds"] + [name for name, _, _ in CURVES])
-        out.writerows(rows)
-
-
-def polyline(rows, i, top, height, width):
-    most = max(r[i] for r in rows) or 1
-    span = rows[-1][0] or 1
-    return " ".join("%.1f,%.1f" % (width * r[0] / span, top + height * (1 - r[i] / most))
-                    for r in rows)
-
-
-def write_svg(path, rows):
-    """One strip per curve, from 0 to its maximum."""
-    width, height, left = 640, 56, 150
-    with open(path, "w") as f:
-        f.write('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" '
-                'font-size="12"><rect width="100%%" height="100%%" fill="#fff"/>\n' % (
-                    left + width + 20, len(CURVES) * (height + 16) + 30))
-        for k, (name, unit, _) in enumerate(CURVES):
-            top = 8 + k * (height + 16)
-            f.write('<text x="8" y="%d">%s</text><text x="8" y="%d" fill="#666">max %.0f %s</text>'
-                    '<g transform="translate(%d)"><rect y="%d" width="%d" height="%d" fill="#f2f4f7"/>'
-                    '<polyline points="%s" fill="none" stroke="#1f5fa8" stroke-width="1.5"/></g>\n' % (
-                        top + 24, name.replace("_", " "), top + 42, max(r[k + 1] for r in rows), unit,
-                        left, top, width, height, polyline(rows, k + 1, top, height, width)))
-        f.write('<text x="%d" y="%d" fill="#666">%.0f minutes</text></svg>\n' % (
-            left, len(CURVES) * (height + 16) + 20, rows[-1][0] / 60))
-
-
-class Turns:
-    """Calls functions, each once in a number of seconds."""
-
-    def __init__(self, *turns):
-        now = time.monotonic()
-        self.turns = [[now + every, every, function] for every, function in turns]
-
-    def take(self):
-        for turn in self.turns:
-            if time.monotonic() >= turn[0]:
-                turn[0] = time.monotonic() + turn[1]
-                turn[2]()
-        time.sleep(0.1)
-
-
-class Outages:
-    def __init__(self, server):
-        self.server, self.down_since = server, None
-        self.turns = Turns((KILL_EVERY, self.kill))
-
-    def kill(self):
-        self.server.kill()
-        self.down_since = time.monotonic()
-
-    def take(self):
-        self.turns.take()
-        if self.down_since and time.monotonic() - self.down_since > DOWN:
-            self.end()
+    def requests_of(self, server):
+        index = self.servers.index(server)
+        return lambda: load.counts(self.numbers, index)
 
     def end(self):
-        if self.down_since:
-            self.server.start()
-        self.down_since = None
+        self.load.stdin.close()
+        if self.load.wait(soak.DEADLINE) != 0:
+            raise Failure("the clients ended with status %d" % self.load.returncode)
+        self.requests = sum(load.counts(self.numbers, i)[1] for i in range(len(self.servers)))
+        for server in self.servers:
+            server.end()
 
 
-def check_receivers(machine, receiver, server):
-    """Each interval that a receiver has accepted is there once; nothing was dropped."""
-    pushes = {p["url"].split("+")[0]: p for p in machine.status()["pushes"]}
-    for kind, p in pushes.items():
-        if any(p["dropped"].values()):
-            raise Failure("%s: dropped %s" % (kind, p["dropped"]))
-    ids = receiver.ids()
-    if len(ids) != len(set(ids)) or len(ids) != pushes["pyroscope"]["sent"]:
-        raise Failure("receiver: %d requests, %d intervals, %d sent" % (
-            len(ids), len(set(ids)), pushes["pyroscope"]["sent"]))
-    stored = int(server.ask("SELECT uniqExact(id) FROM profiles")[0])
-    counted = int(server.ask("SELECT count() FROM (SELECT id FROM profiles LIMIT 1 BY id)")[0])
-    if stored != counted or stored != len(ids):
-        raise Failure("ClickHouse: %d intervals, %d rows counted, %d were sent to the other receiver" % (
-            stored, counted, len(ids)))
-    print("intervals: %d at each receiver, %d retries, ClickHouse killed %d times" % (
-        len(ids), pushes["clickhouse"]["retried"], server.kills))
+class Churn:
+    def __init__(self, tag):
+        self.process = subprocess.Popen(
+            [soak.newest_python(), "-W", "ignore", os.path.join(soak.HERE, "churn.py"),
+             str(RATES["forks"] * SPEED), tag], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                     start_new_session=True)
+
+    def forks(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def end(self):
+        forks = self.forks()
+        self.process.stdin.close()
+        self.process.wait(soak.DEADLINE)
+        return forks
 
 
-def drained(machine):
-    return not any(p["queued"] for p in machine.status()["pushes"])
+class Run:
+    def __init__(self, directory):
+        self.directory, self.tag = directory, "soak-%d" % os.getpid()
+        self.stop, self.rows, self.started = threading.Event(), [], []
+        self.objects = kernel.Objects()
+        self.cgroup = kernel.Cgroup(self.tag)
+        self.forks, self.clients, self.retried = 0, {}, 0
+        self.actors, self.store = [], None
+
+    # -- begin --
+
+    def begin(self):
+        self.site = Site(self.directory, self.tag)
+        self.started += [s.process for s in self.site.servers] + [self.site.load]
+        self.receiver = stores.Receiver(self.directory)
+        self.started.append(self.receiver.process)
+        self.store = stores.ClickHouse(self.directory)
+        actors.ctl("fleet", "init", self.store.url)
+        self.before = self.calm()
+        self.begin_daemon()
+        stores.wait_until("sampling the servers", lambda: self.status()["continuous"]["processes"]["sampled"] >= len(
+            curves.KINDS), 2 * soak.DEADLINE)
+        self.churn = Churn(self.tag)
+        self.started.append(self.churn.process)
+        self.begin_actors()
+        for actor in self.actors:
+            actor.start()
+
+    def begin_daemon(self):
+        port = stores.free_port()
+        self.http = "http://127.0.0.1:%d" % port
+        self.daemon = soak.Daemon(
+            ["--continuous", "--match", self.tag, "--interval", "%g" % max(1, INTERVAL / SPEED),
+             "--keep", os.path.join(self.directory, "keep"), "--keep-size", "16M", "--keep-memory",
+             KEEP_MEMORY, "--http", "127.0.0.1:%d" % port, "--push", self.receiver.url, "--push",
+             self.store.url], self.cgroup.enter)
+        self.started.append(self.daemon.process)
+
+    def begin_actors(self):
+        rngs = iter(actors.seeded(soak.SEED, 20))
+
+        def args(what, shares=1):
+            return shares * 60 / (RATES[what] * SPEED), self.stop, next(rngs)
+
+        traced = self.site.used("traced")
+        self.tracers = [actors.Tracer(self.daemon, s, self.site.requests_of(s), *args("commands", len(traced)))
+                        for s in traced]
+        self.scraper = actors.Scraper(self.http, *args("scrapes"))
+        self.killer = actors.Killer(self.tracers, self.tag, self.objects, *args("kills"))
+        self.outages = actors.Outages(self.store, *args("outages"))
+        self.profiler = actors.Profiler(self.http, *args("profiles"))
+        self.historian = actors.Historian(self.daemon, *args("histories"))
+        self.dumper = actors.Dumper(self.site.used("sampled"), *args("dumps"))
+        self.actors = self.tracers + [self.scraper, self.killer, self.outages, self.profiler,
+                                      self.historian, self.dumper]
+
+    # -- measure --
+
+    def calm(self):
+        """Latencies without a daemon."""
+        self.site.latencies()
+        time.sleep(CALM)
+        return self.site.latencies()
+
+    def status(self):
+        if self.daemon.process.poll() is not None:
+            raise Failure("the daemon ended with status %d: %s" % (self.daemon.process.returncode,
+                                                                  self.daemon.said()))
+        return json.loads(self.daemon.must(200, "GET", "/v1/status").decode())
+
+    def check_actors(self):
+        for actor in self.actors:
+            if actor.error:
+                raise actor.error
+
+    def of_daemon(self, status):
+        pid, continuous = self.daemon.process.pid, status["continuous"]
+        programs, maps, uprobes = self.objects.add(pid)
+        return {
+            "daemon_kib": kernel.rss_kib(pid),
+            "senders_kib": sum(kernel.rss_kib(p) for p in kernel.children(pid)
+                               if kernel.name(p) == "pyprofd-push"),
+            "descriptors": len(os.listdir("/proc/%d/fd" % pid)),
+            "bpf_programs": programs, "bpf_maps": maps, "uprobes": uprobes,
+            "kernel_kib": self.cgroup.kernel_kib(),
+            "lost_intervals": continuous["lost_intervals"] + sum(
+                sum(p["dropped"].values()) for p in status["pushes"]),
+            "lost_events": sum(t.tracing.sums["lost"] for t in self.tracers),
+            "queued": sum(p["queued"] for p in status["pushes"]),
+            "sent": sum(p["sent"] for p in status["pushes"]),
+        }
+
+    def measure(self, seconds):
+        row = {"seconds": seconds, "forks": self.churn.forks(),
+               "operations": sum(sum(t.tracing.done.values()) for t in self.tracers)}
+        row.update(self.of_daemon(self.status()))
+        row["slab_kib"], row["percpu_kib"] = kernel.machine_kib()
+        for (kind, use), of in self.site.latencies().items():
+            for quantile in "p50", "p99":
+                row["%s_%s_%s_ms" % (kind, use, quantile)] = None if of["n"] == 0 else 1e3 * of[quantile]
+        self.rows.append(row)
+
+    def soak(self):
+        begin = time.monotonic()
+        for i in range(1, MEASUREMENTS + 1):
+            while time.monotonic() < begin + i * SECONDS / MEASUREMENTS:
+                self.check_actors()
+                time.sleep(0.05)
+            self.measure(time.monotonic() - begin)
+            if i % (MEASUREMENTS // 12) == 0:
+                print("%4.0f s: %s" % (self.rows[-1]["seconds"], self.progress()), flush=True)
+
+    def progress(self):
+        row = self.rows[-1]
+        return "%(forks)d forks, %(operations)d commands, %(sent)d sent, %(queued)d queued, %(daemon_kib)d KiB" % row
+
+    # -- end --
+
+    def end_actors(self):
+        self.stop.set()
+        for actor in self.actors:
+            actor.join(2 * soak.DEADLINE)
+        self.check_actors()
+        for tracer in self.tracers:
+            tracer.tracing.let_go()
+        self.forks = self.churn.end()
+
+    def check_forks(self, processes):
+        """Each forked process is in a counter; others' processes may be as well."""
+        known = sum(processes[k] for k in ("short_lived", "attached", "refused", "left_out", "over_limit",
+                                           "attaching", "waiting"))
+        if known < self.forks and not processes["lost_reports"]:
+            raise Failure("%d forks, but %d processes in %s" % (self.forks, known, processes))
+
+    def end_daemon(self):
+        """Returns the intervals that it says it has not sent."""
+        stores.wait_until("sending what had waited", lambda: not any(
+            p["queued"] for p in self.status()["pushes"]), DRAIN)
+        status = self.status()
+        self.check_forks(status["continuous"]["processes"])
+        print("processes: %s" % json.dumps(status["continuous"]["processes"]))
+        self.clients = status["dropped_clients"]
+        self.retried = sum(p["retried"] for p in status["pushes"] if p["url"].startswith("pyroscope"))
+        if any(any(p["dropped"].values()) for p in status["pushes"]) or status["continuous"]["lost_intervals"]:
+            raise Failure("lost: %s" % status["pushes"])
+        self.daemon.must(200, "POST", "/v1/shutdown", {})
+        if self.daemon.process.wait(soak.DEADLINE) != 0:
+            raise Failure("the daemon ended with status %d: %s" % (self.daemon.process.returncode,
+                                                                  self.daemon.said()))
+        return sum(int(n) for n in re.findall(r"(\d+) intervals were not sent", self.daemon.said()))
+
+    def check_receivers(self, unsent):
+        """Each interval is at each receiver once; a request whose answer came too late is repeated with its id."""
+        ids, stored = self.receiver.ids(), self.store.ids()
+        if len(ids) - len(set(ids)) > self.retried or len(stored) != len(set(stored)):
+            raise Failure("%d requests for %d intervals, %d stated as repeated; %d of %d stored" % (
+                len(ids), len(set(ids)), self.retried, len(set(stored)), len(stored)))
+        if len(set(ids) ^ set(stored)) > unsent:
+            raise Failure("%d intervals are at one receiver only, %d were stated as not sent" % (
+                len(set(ids) ^ set(stored)), unsent))
+        print("intervals: %d at one receiver, %d at the other; %d were stated as not sent" % (
+            len(set(ids)), len(stored), unsent))
+
+    def end(self):
+        self.end_actors()
+        unsent = self.end_daemon()
+        self.check_receivers(unsent)
+        left = self.objects.wait_until_none(soak.DEADLINE)
+        if left:
+            raise Failure("BPF objects outlive the daemon: %s" % left)
+        for server in self.site.servers:
+            actors.check_clean(server)
+        after = self.calm()
+        self.site.end()
+        self.report()
+        curves.check(self.rows, SECONDS >= GROWTH_JUDGED)
+        self.check_latencies(after)
+
+    def check_latencies(self, after):
+        """Of servers that were observed, relative to the one that was not, before and after."""
+        for kind in curves.KINDS:
+            for use in curves.USES[1:]:
+                ratios = [of[kind, use]["p50"] / of[kind, "untraced"]["p50"] for of in (self.before, after)]
+                pairs = [(r["%s_%s_p50_ms" % (kind, use)], r["%s_untraced_p50_ms" % kind]) for r in self.rows]
+                during = statistics.median([a / b for a, b in pairs if a and b] or [0])
+                print("%s server, %s: median latency relative to the one untraced: before %.2f, during %.2f, "
+                      "after %.2f" % (kind, use, ratios[0], during, ratios[1]))
+                if CALM >= CALM_JUDGED and ratios[1] > SLOWER * ratios[0]:
+                    raise Failure("the %s server is slower than before" % kind)
+
+    def report(self):
+        total = {}
+        for tracer in self.tracers:
+            for what, n in tracer.tracing.done.items():
+                total[what] = total.get(what, 0) + n
+        sums = {key: sum(t.tracing.sums[key] for t in self.tracers) for key in self.tracers[0].tracing.sums}
+        print("%d requests, all answered right; %d forks" % (self.site.requests, self.forks))
+        print("commands: %s; %s; snapshots compared with the number of requests: %d" % (
+            json.dumps(total), json.dumps(sums), sum(t.tracing.compared for t in self.tracers)))
+        print("because the machine was too busy, %d attaches were refused, %d requests sent again; clients "
+              "dropped: %s" % (sum(t.tracing.late for t in self.tracers), self.daemon.dropped, self.clients))
+        print("%d scrapes, %d profiles, %d times history, %d dumps; ClickHouse killed %d times, daemons %d times "
+              "(%d with probes)" % (self.scraper.done, self.profiler.done, self.historian.done, self.dumper.done,
+                                    self.store.kills, self.killer.done, self.killer.with_probes))
+
+    def clean(self):
+        self.stop.set()
+        for actor in self.actors:
+            if actor.is_alive():
+                actor.join(soak.DEADLINE)
+        if self.store:
+            self.store.kill()
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        self.cgroup.remove()
 
 
-def begin_daemon(directory, tag, receiver, server, http):
-    soak.ARGS[:] = ["--continuous", "--match", tag, "--interval", str(INTERVAL), "--keep",
-                    os.path.join(directory, "keep"), "--keep-size", "16M", "--http",
-                    "127.0.0.1:%d" % http, "--push", receiver.url, "--push", server.url]
-    return soak.Daemon()
-
-
-def run(started, directory):
-    tag = "machine-%d" % os.getpid()
-    stop, rng, http = threading.Event(), random.Random(1), free_port()
-    targets = [soak.Server("gevent", soak.python_with_gevent(), tag),
-               soak.Server("asyncio", soak.newest_python(), tag)]
-    churn = subprocess.Popen([soak.newest_python(), os.path.join(soak.HERE, "churn.py"), FORKS, tag],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    server, receiver = ClickHouse(directory), Receiver(directory)
-    started += [t.process for t in targets] + [churn, receiver.process]
-    subprocess.run([os.path.join(soak.BUILD, "pyprofctl"), "fleet", "init", server.url], check=True,
-                   stdout=subprocess.DEVNULL)
-    clients = [soak.Client(t, rng.random(), stop) for t in targets for _ in range(soak.CLIENTS)]
-    daemon = begin_daemon(directory, tag, receiver, server, http)
-    started.append(daemon.process)
-    for client in clients:
-        client.start()
-    machine, outages = Machine(daemon, http, clients), Outages(server)
-    turns = Turns((1, machine.scrape), (7, machine.profile), (20, machine.look_back),
-                  (EVERY, machine.measure))
-    end = time.monotonic() + 60 * MINUTES
-    try:
-        while time.monotonic() < end:
-            turns.take()
-            outages.take()
-            soak.check_clients(clients)
-        outages.end()
-        stop.set()
-        for client in clients:
-            client.join(soak.DEADLINE)
-        churn.stdin.close()
-        forks = int(churn.stdout.readline())
-        for target in targets:
-            target.end()
-        wait_until("the last intervals", lambda: not machine.status()["continuous"]["processes"]["sampled"])
-        wait_until("sending what had waited", lambda: drained(machine), DRAIN)
-        check_receivers(machine, receiver, server)
-        print("%d forks; %d scrapes, %d profiles, %d looks at history; %s" % (
-            forks, machine.scrapes, machine.profiles, machine.history,
-            json.dumps(machine.status()["continuous"]["processes"])))
-        daemon.must(200, "POST", "/v1/shutdown", {})
-        if daemon.process.wait(soak.DEADLINE) != 0:
-            raise Failure("the daemon ended with status %d: %s" % (daemon.process.returncode,
-                                                                  daemon.said()))
-    finally:
-        server.kill()
-    return machine.rows
+def write(run):
+    if run.rows and len(sys.argv) > 1:
+        curves.write_csv(sys.argv[1], run.rows)
+    if run.rows and len(sys.argv) > 2:
+        curves.write_svg(sys.argv[2], run.rows, "pyprofd --continuous for %g minutes, at %g times the normal rates" % (
+            soak.MINUTES, SPEED))
 
 
 def main():
     if os.geteuid() != 0:
         print("probes need root", file=sys.stderr)
         return 4
-    started, directory = [], tempfile.mkdtemp()
-    print("machine: %g minutes, %s forks a minute" % (MINUTES, FORKS), flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    print("machine: %g minutes at speed %g, seed %d" % (soak.MINUTES, SPEED, soak.SEED), flush=True)
+    directory = tempfile.mkdtemp()
+    os.environ.setdefault("CACHE_DIRECTORY", tempfile.mkdtemp(dir=directory))
+    run = Run(directory)
     try:
-        rows = run(started, directory)
-        if len(sys.argv) > 1:
-            write_csv(sys.argv[1], rows)
-        if len(sys.argv) > 2:
-            write_svg(sys.argv[2], rows)
-        check_curves(rows)
-    except Failure as e:
+        run.begin()
+        run.soak()
+        run.end()
+    except Exception as e:
+        if not isinstance(e, Failure):
+            traceback.print_exc()
         print("FAILED: %s" % e)
         return 1
     finally:
-        for process in started:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+        write(run)
+        run.clean()
         shutil.rmtree(directory, ignore_errors=True)
     return 0
 

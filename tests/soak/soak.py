@@ -33,7 +33,9 @@ BUILD = os.environ.get("PYPROF_BUILD", "build")
 MINUTES = float(os.environ.get("SOAK_MINUTES", "30"))
 ARGS = os.environ.get("SOAK_ARGS", "").split()
 SEED = int(os.environ.get("SOAK_SEED", str(int(time.time()))))
-DEADLINE = 60
+DEADLINE = 180
+RETRIES = 4            # of requests that the daemon dropped
+DROPPED = (http.client.RemoteDisconnected, http.client.IncompleteRead, ConnectionResetError, BrokenPipeError)
 CLIENTS = 3            # per server
 THINK = 0.004          # seconds between a client's requests: less load than the machine can handle
 QUIET_EVERY = 40       # operations between two checks of memory and files
@@ -42,6 +44,7 @@ QUIET_EVERY = 40       # operations between two checks of memory and files
 UNSEEN_MAX = CLIENTS * (1 + answers.CHILDREN) * 12
 SLACK_KIB = 6 * 1024   # allowed fluctuation of memory
 WARM = 0.3          # share of the time after which every kind of event has occurred once
+LATE = b"took more than"  # in the message of an attach that was refused because a deadline passed
 FORMATS = ("json", "text", "pstats", "callgrind", "collapsed", "rows", "pprof", "csv")
 
 
@@ -50,11 +53,13 @@ class Failure(Exception):
 
 
 class Server:
+    """In a session of its own, as a service: the scheduler may group processes by session."""
+
     def __init__(self, kind, python, *tag):
         self.kind = kind
         self.process = subprocess.Popen([python, os.path.join(HERE, "server.py"), kind, *tag],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE)
+                                        stderr=subprocess.PIPE, start_new_session=True)
         self.pid = self.process.pid
         port = self.process.stdout.readline()
         if not port:
@@ -103,12 +108,13 @@ class Client(threading.Thread):
 
 
 class Daemon:
-    def __init__(self):
-        self.dir = tempfile.mkdtemp()
+    def __init__(self, args=None, enter=None):
+        self.dir, self.dropped = tempfile.mkdtemp(), 0
         self.socket = os.path.join(self.dir, "socket")
         self.stderr = open(os.path.join(self.dir, "stderr"), "w+")
-        command = [os.path.join(BUILD, "pyprofd"), "--socket", self.socket] + ARGS
-        self.process = subprocess.Popen(command, stderr=self.stderr)
+        command = [os.path.join(BUILD, "pyprofd"), "--socket", self.socket] + (ARGS if args is None else args)
+        self.process = subprocess.Popen(command, stderr=self.stderr, preexec_fn=enter,
+                                        start_new_session=True)
         end = time.monotonic() + DEADLINE
         while not self.answers():
             if self.process.poll() is not None or time.monotonic() > end:
@@ -126,7 +132,15 @@ class Daemon:
             return False
 
     def ask(self, method, path, body=None):
-        """Returns status and body."""
+        """Returns status and body. On a busy machine, the daemon drops clients whose requests take too long."""
+        for _ in range(RETRIES):
+            try:
+                return self.ask_once(method, path, body)
+            except DROPPED:
+                self.dropped += 1
+        return self.ask_once(method, path, body)
+
+    def ask_once(self, method, path, body):
         connection = http.client.HTTPConnection("localhost")
         connection.sock = socket.socket(socket.AF_UNIX)
         connection.sock.settimeout(DEADLINE)
@@ -135,8 +149,20 @@ class Daemon:
             connection.request(method, path, json.dumps(body) if body is not None else None)
             response = connection.getresponse()
             return response.status, response.read()
+        except socket.timeout:
+            raise Failure("%s %s: no answer in %d s; the daemon's threads: %s" % (
+                method, path, DEADLINE, self.threads())) from None
         finally:
             connection.close()
+
+    def threads(self):
+        """State, CPU time (ticks) and the kernel's function of each."""
+        found = []
+        for path in glob.glob("/proc/%d/task/*" % self.process.pid):
+            with open(path + "/stat") as stat, open(path + "/stack") as stack:
+                fields = stat.read().rpartition(")")[2].split()
+                found.append((fields[0], int(fields[11]) + int(fields[12]), stack.read().split("\n")[:6]))
+        return found
 
     def must(self, wanted, method, path, body=None):
         status, text = self.ask(method, path, body)
@@ -163,6 +189,8 @@ def open_files(pid):
 class Soak:
     """The operations on the daemon, and its expected state."""
 
+    EVERYONE = 0.2  # share of the commands that concern all targets
+
     def __init__(self, daemon, targets, rng):
         self.daemon, self.targets, self.random = daemon, targets, rng
         self.attached = {}  # pid -> is it traced?
@@ -173,6 +201,12 @@ class Soak:
         self.memory = []  # (time, KiB), measured while all targets are detached
         self.files = open_files(daemon.process.pid)
         self.snapshots = 0
+        self.late = 0   # attaches refused because the machine was too busy
+        self.last = []  # steps, for messages
+
+    def options(self):
+        """Returns the options of the next target."""
+        return {}
 
     # -- operations; each sets self.attached to the expected state of the daemon --
 
@@ -181,7 +215,13 @@ class Soak:
         if pid in self.attached:
             self.daemon.must(409, "POST", "/v1/targets", {"pid": pid})
             return
-        self.daemon.must(201, "POST", "/v1/targets", {"pid": pid, "start": start})
+        body = dict(self.options(), pid=pid, start=start)
+        status, text = self.daemon.ask("POST", "/v1/targets", body)
+        if status == 500 and LATE in text:
+            self.late += 1
+            return
+        if status != 201:
+            raise Failure("POST /v1/targets %s: status %d: %s" % (body, status, text[:400]))
         self.attached[pid] = start
         self.begun += start
 
@@ -194,7 +234,7 @@ class Soak:
         del self.attached[pid]
 
     def control(self, what, pid):
-        everyone = self.random.random() < 0.2
+        everyone = self.random.random() < self.EVERYONE
         body = {} if everyone else {"pid": pid}
         if not everyone and pid not in self.attached:
             self.daemon.must(404, "POST", "/v1/" + what, body)
@@ -258,7 +298,8 @@ class Soak:
         end = time.monotonic() + DEADLINE
         while True:
             status = json.loads(self.daemon.must(200, "GET", "/v1/status").decode())
-            found = {t["pid"]: t["state"] for t in status["targets"]}
+            mine = [t.pid for t in self.targets]
+            found = {t["pid"]: t["state"] for t in status["targets"] if t["pid"] in mine}
             # the kernel may take longer to detach probes than a stop waits for
             if "stopping" not in found.values() or time.monotonic() > end:
                 break
@@ -283,7 +324,9 @@ class Soak:
     def step(self):
         name = self.random.choices(("attach", "start", "stop", "clear", "snapshot", "detach",
                                     "wait"), (5, 5, 4, 2, 6, 2, 5))[0]
-        getattr(self, name)(self.random.choice(self.targets).pid)
+        target = self.random.choice(self.targets)
+        self.last = self.last[-9:] + ["%.2f %s %d" % (time.monotonic(), name, target.pid)]
+        getattr(self, name)(target.pid)
         self.done[name] = self.done.get(name, 0) + 1
 
 
@@ -305,10 +348,15 @@ def check_memory(memory, begin, end):
         raise Failure("the daemon's memory grows: %s" % [kib for _, kib in memory])
 
 
-def newest_python():
+def pythons():
+    """The installed interpreters, oldest first; at least the one that runs this."""
     found = glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))
     found.sort(key=lambda p: [int(n) for n in re.findall(r"3\.(\d+)\.(\d+)", p)[0]])
-    return found[-1] if found else sys.executable
+    return found or [sys.executable]
+
+
+def newest_python():
+    return pythons()[-1]
 
 
 def python_with_gevent():
@@ -344,6 +392,7 @@ def report(soaking, clients, steps):
             server.kind, sum(c.requests for c in mine), 1e3 * max(c.slowest for c in mine)))
     print("events: %(events)d, %(lost)d lost, %(unmatched)d unmatched" % soaking.sums, end="")
     print(" (%d of them after losses)" % soaking.explained)
+    print("attaches refused because the machine was too busy: %d" % soaking.late)
     print("snapshots whose rows were added up: %d" % soaking.snapshots)
     print("frames that were suspended when tracing began: %(unseen)d" % soaking.sums)
     if soaking.sums["unmatched"] > soaking.explained:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The work of the servers of servers.py and of the soak for a request: GET /KIND/N.
 
+Servers of gevent, of asyncio, and with a thread or a process for each connection.
+
 The kinds are typical uses of a server's stack: compute, recurse, wait, raise, generate, fan out,
 give up after a timeout. expected() returns the correct response.
 """
@@ -73,6 +75,20 @@ def expected(server, kind, n):
 def parse(path):
     kind, n = path.strip("/").split("/")
     return kind, int(n)
+
+
+def read_request(stream):
+    """Returns the path of the next request; None: there is none."""
+    line = stream.readline()
+    if not line:
+        return None
+    while stream.readline().strip():
+        pass  # the headers
+    return line.split()[1].decode()
+
+
+def response(body):
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
 # gevent --------------------------------------------------------------------------------------
@@ -159,6 +175,44 @@ async def asyncio_connection(reader, writer):
         kind, n = parse(line.split()[1].decode())
         value = await ASYNCIO[kind](n) if kind in ASYNCIO else PURE[kind](n)
         body = answer(kind, n, value)
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        writer.write(response(body))
         await writer.drain()
     writer.close()
+
+
+# threads -------------------------------------------------------------------------------------
+
+def threads_nap(n):
+    import time
+    time.sleep(NAP)
+    return compute(n)
+
+
+def threads_fan(n):
+    import threading
+    values = []
+    jobs = [threading.Thread(target=lambda c=c: values.append(threads_nap(c)))
+            for c in children(n)]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    return sum(values)
+
+
+def threads_timeout(n):
+    import threading
+    return -1 if threading.Event().wait(NAP / 4) else compute(n) + 1
+
+
+THREADS = dict(PURE, nap=threads_nap, fan=threads_fan, timeout=threads_timeout)
+
+
+def blocking_connection(connection):
+    """Handles the requests of a connected socket until its other end is closed."""
+    with connection, connection.makefile("rb") as stream:
+        path = read_request(stream)
+        while path:
+            kind, n = parse(path)
+            connection.sendall(response(answer(kind, n, THREADS[kind](n))))
+            path = read_request(stream)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs for continuous mode: continuous.py busy|fork|half TAG
+"""Programs for continuous mode: continuous.py busy|fork|half|idle TAG
 
-busy: one thread computes. fork: a child computes, the parent waits. half: computes for half of the time.
+busy: one thread computes. fork: a child computes, the parent waits. half: computes for half of the time. idle: only waits.
 TAG is for the daemon's --match.
 """
 
@@ -43,5 +43,10 @@ def fork():
     os.wait()
 
 
+def idle():
+    while True:
+        time.sleep(60)
+
+
 if __name__ == "__main__":
-    {"busy": busy, "half": half, "fork": fork}[sys.argv[1]]()
+    {"busy": busy, "half": half, "fork": fork, "idle": idle}[sys.argv[1]]()

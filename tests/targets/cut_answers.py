@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Forward HTTP requests to a server, but cut off the first answers of inserts: the server has stored
-the rows, and the client does not know it. Arguments: the server's port, the number of answers.
-Prints its own port."""
+"""Forward HTTP requests to a server, but cut off the first answers of inserts into a table: the server
+has stored the rows, and the client does not know it. Arguments: the server's port, the number of
+answers, the table. Prints its own port."""
 
 import http.client
 import http.server
 import sys
 
-server, cut = int(sys.argv[1]), int(sys.argv[2])
+server, cut, table = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -15,10 +15,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         global cut
         body = self.rfile.read(int(self.headers["Content-Length"]))
         conn = http.client.HTTPConnection("127.0.0.1", server)
-        conn.request("POST", self.path, body)
+        coding = self.headers["Content-Encoding"]
+        conn.request("POST", self.path, body, {"Content-Encoding": coding} if coding else {})
         answer = conn.getresponse()
         data = answer.read()
-        if "query=INSERT" in self.path and cut > 0:
+        if "query=INSERT" in self.path and table in self.path and cut > 0:
             cut -= 1
             self.close_connection = True
             return

@@ -226,6 +226,39 @@ Test(target_opts, of_a_request_or_the_daemons)
 	check_no_leaks();
 }
 
+/* In continuous mode, the daemon's own targets are light. */
+static struct target_opts continuous(const char *body)
+{
+	struct target_opts daemon, got;
+	char hint[128];
+
+	target_opts_init(&daemon);
+	daemon.light = true;
+	daemon.mode.mode = MODE_SAMPLE;
+	daemon.mode.rate = 19;
+	daemon.ring_bytes = 128u << 10;
+	cr_assert_eq(ask(body, &daemon, &got, hint), 201, "%s: %s", body, hint);
+	return got;
+}
+
+Test(target_opts, of_a_request_are_not_those_of_light_targets)
+{
+	struct target_opts o = continuous("{\"pid\": 1}"), initial;
+
+	target_opts_init(&initial);
+	cr_assert(o.light && o.mode.mode == MODE_SAMPLE && o.mode.rate == 19);
+	o = continuous("{\"pid\": 1, \"mode\": \"trace\"}");
+	cr_assert(!o.light && o.mode.mode == MODE_TRACE && o.mode.rate == TARGET_OPTS_RATE_AUTO);
+	cr_assert_eq(o.ring_bytes, initial.ring_bytes);
+	o = continuous("{\"pid\": 1, \"mode\": \"sample\", \"rate\": 50, \"ring_size\": \"1M\"}");
+	cr_assert(!o.light && o.mode.mode == MODE_SAMPLE && o.mode.rate == 50);
+	cr_assert_eq(o.ring_bytes, 1u << 20);
+	o = continuous("{\"pid\": 1, \"max_overhead\": 5}");
+	cr_assert(!o.light && o.mode.mode == MODE_TRACE && o.max_overhead == 5);
+	o = continuous("{\"pid\": 1, \"rate\": 50}");
+	cr_assert(o.light && o.mode.rate == 50);
+}
+
 Test(target_opts, rate)
 {
 	struct target_opts o = {.mode = {MODE_SAMPLE, 0}};

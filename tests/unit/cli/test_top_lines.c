@@ -43,6 +43,32 @@ Test(top_lines, rows)
 	check_row(24, "a.py:1(\\x1b[2J\\x0a)");
 }
 
+/* Of an interval: a process with its service, functions without numbers of calls. */
+Test(top_lines, intervals)
+{
+	char service[] = "web.service";
+	const struct top_entry process = {.pid = 4242, .service = service, .samples = 19};
+	const struct top_row p = {.entry = &process, .name = "app.py:7(handle)", .self = 12.34};
+	struct top_row f = example;
+	char *line;
+
+	line = PRINTED(top_print_row(&p, 79, out));
+	cr_assert_str_eq(line, " 12.3      19    4242 web.service            app.py:7(handle)");
+	free(line);
+	line = PRINTED(top_print_row(&p, 40, out));
+	cr_assert_str_eq(line, " 12.3    4242 web...vice app.py...andle)");
+	free(line);
+	f.uncounted = true;
+	line = PRINTED(top_print_row(&f, 79, out));
+	cr_assert_str_eq(line, " 12.3 100.0     1.50 99999.00 a.py:1(\\x1b[2J\\x0a)");
+	free(line);
+	for (size_t columns = 0; columns < 220; columns++) {
+		line = PRINTED(top_print_row(&p, columns, out));
+		cr_assert(strlen(line) <= columns + 2, "%zu: %s", columns, line);
+		free(line);
+	}
+}
+
 Test(top_lines, no_line_is_too_long)
 {
 	_cleanup_(top_model_freep) struct top_model *m = top_model_new();

@@ -242,6 +242,55 @@ Test(top_model, processes)
 	cr_assert(row(m, 0)->entry->pid == 42 && row(m, 0)->entry->tid > 0);
 }
 
+/* A response of continuous mode: the sum of an interval of ten seconds, in which process 42 ran. */
+static json_t *answer_interval(int second, int ms)
+{
+	const json_int_t s = 1000000000;
+	json_t *rows = answer(second + 3, 0, ms, 0, 0);
+
+	json_object_set_new(rows, "interval", json_pack("[I, I]", (second - 10) * s, second * s));
+	json_object_set_new(rows, "uncounted", json_true());
+	json_object_set_new(rows, "processes",
+			    json_pack("[[i,s,i,i,s,i,s],[i,s,i,i,s,i,s]]", 42, "web", 19, 100,
+				      "/x/a.py", 1, "f", 42, "old", 3, 50, "/x/a.py", 9, "g"));
+	return rows;
+}
+
+/* Each interval stands for itself: nothing is a difference to the one before. */
+Test(top_model, intervals)
+{
+	_cleanup_(top_model_freep) struct top_model *m = top_model_new();
+	struct when_span span;
+
+	update(m, answer(12, 200, 1000, 10, 100));
+	cr_assert(!top_model_interval(m, &span) && !row(m, 0)->uncounted);
+	for (int i = 0; i < 2; i++) {
+		update(m, answer_interval(30 + 10 * i, 1000));
+		cr_assert(top_model_interval(m, &span) && row(m, 0)->uncounted);
+		cr_assert_eq(span.to_ns - span.from_ns, 10000000000);
+		cr_assert(NEAR(row(m, 0)->self, 10), "%f", row(m, 0)->self);
+	}
+	top_model_set_view(m, TOP_PROCESSES);
+	cr_assert_eq(count(m), 1);
+	cr_assert_str_eq(row(m, 0)->entry->service, "web");
+	cr_assert_str_eq(row(m, 0)->name, "a.py:1(f)");
+	cr_assert(row(m, 0)->entry->samples == 22 && NEAR(row(m, 0)->self, 10));
+	/* by service, function or pid */
+	assert_ok(top_model_set_filter(m, "^web$", NULL));
+	cr_assert_eq(count(m), 1);
+	assert_ok(top_model_set_filter(m, "/x/.*f", NULL));
+	cr_assert_eq(count(m), 1);
+	assert_ok(top_model_set_filter(m, "^42$", NULL));
+	cr_assert_eq(count(m), 1);
+	assert_ok(top_model_set_filter(m, "old", NULL));
+	cr_assert_eq(count(m), 0);
+	/* rates of a response that is no interval are since the start, then since the one before */
+	top_model_set_view(m, TOP_FUNCTIONS);
+	assert_ok(top_model_set_filter(m, "", NULL));
+	update(m, answer(60, 200, 5000, 10, 100));
+	cr_assert(!top_model_interval(m, NULL));
+}
+
 /* Other processes: nothing is a difference to what was shown before. */
 Test(top_model, forget)
 {

@@ -41,30 +41,42 @@ static void put_figure(struct rows *r, uint64_t function, const char *name, uint
 	rows_put_double(r, 4.0);
 }
 
-/* Samples with one measured column, waits_gil */
 static void put_sample(struct rows *r, const struct stack_id *stack, uint64_t ns)
 {
 	rows_put_bytes(r, stack->bytes, STACK_ID_BYTES);
 	rows_put_u64(r, 3); /* calls */
-	rows_put_u64(r, 0);
-	rows_put_u64(r, 0);
 	rows_put_u64(r, ns);
 	rows_put_u64(r, 2 * ns);
-	for (int i = 0; i < 4; i++)
-		rows_put_u64(r, i < 2 ? 5 : 9); /* min, max */
-	rows_put_u64(r, ns / 2);
 }
 
+static void put_detail(struct rows *r, const struct stack_id *stack, const char *name, uint64_t sum,
+		       uint64_t max, uint64_t min)
+{
+	rows_put_bytes(r, stack->bytes, STACK_ID_BYTES);
+	rows_put_str(r, name);
+	rows_put_u64(r, sum);
+	rows_put_u64(r, max);
+	rows_put_u64(r, min);
+}
+
+#define PARTS 5
+
 struct parts {
-	struct rows functions, figures, stacks, samples;
+	struct rows of[PARTS]; /* functions, figures, stacks, samples, details */
 };
+
+enum { FUNCTIONS_PART, FIGURES_PART, STACKS_PART, SAMPLES_PART, DETAILS_PART };
 
 static void parts_deinit(struct parts *p)
 {
-	rows_deinit(&p->functions);
-	rows_deinit(&p->figures);
-	rows_deinit(&p->stacks);
-	rows_deinit(&p->samples);
+	for (int i = 0; i < PARTS; i++)
+		rows_deinit(&p->of[i]);
+}
+
+static void parts_sizes(const struct parts *p, size_t n[PARTS])
+{
+	for (int i = 0; i < PARTS; i++)
+		n[i] = p->of[i].n;
 }
 
 static struct parts build(void)
@@ -73,41 +85,45 @@ static struct parts build(void)
 			inner = stack_id_child(&outer, 2), lost = stack_id_child(&inner, 3);
 	struct parts p = {0};
 
-	put_function(&p.functions, 1, "outer");
-	put_function(&p.functions, 2, "inner");
-	put_figure(&p.figures, 0, "events", 12);
-	put_figure(&p.figures, 0, "measured waits_gil", 2);
-	put_figure(&p.figures, 0, "of a later version", 2);
-	put_figure(&p.figures, 2, "variance_self_cpu", 0);
-	put_figure(&p.figures, 2, "line_ns 9", 100);
-	put_figure(&p.figures, 99, "line_ns 9", 100);
-	rows_put_bytes(&p.stacks, inner.bytes, STACK_ID_BYTES);
-	rows_put_varint(&p.stacks, 2);
-	rows_put_u64(&p.stacks, 1);
-	rows_put_u64(&p.stacks, 2);
-	put_sample(&p.samples, &stack_id_root, 0);
-	put_sample(&p.samples, &inner, 1000);
-	put_sample(&p.samples, &lost, 10);
+	put_function(&p.of[FUNCTIONS_PART], 1, "outer");
+	put_function(&p.of[FUNCTIONS_PART], 2, "inner");
+	put_figure(&p.of[FIGURES_PART], 0, "events", 12);
+	put_figure(&p.of[FIGURES_PART], 0, "measured waits_gil", 2);
+	put_figure(&p.of[FIGURES_PART], 0, "of a later version", 2);
+	put_figure(&p.of[FIGURES_PART], 2, "variance_self_cpu", 0);
+	put_figure(&p.of[FIGURES_PART], 2, "line_ns 9", 100);
+	put_figure(&p.of[FIGURES_PART], 99, "line_ns 9", 100);
+	rows_put_bytes(&p.of[STACKS_PART], inner.bytes, STACK_ID_BYTES);
+	rows_put_varint(&p.of[STACKS_PART], 2);
+	rows_put_u64(&p.of[STACKS_PART], 1);
+	rows_put_u64(&p.of[STACKS_PART], 2);
+	put_sample(&p.of[SAMPLES_PART], &stack_id_root, 0);
+	put_sample(&p.of[SAMPLES_PART], &inner, 1000);
+	put_sample(&p.of[SAMPLES_PART], &lost, 10);
+	put_detail(&p.of[DETAILS_PART], &inner, "waits_gil", 500, 300, 200);
+	put_detail(&p.of[DETAILS_PART], &inner, "waits_io", 500, 300, 200); /* not measured */
+	put_detail(&p.of[DETAILS_PART], &inner, "min_cpu", 14, 9, 5);
+	put_detail(&p.of[DETAILS_PART], &inner, "max_wall", 14, 9, 5);
+	put_detail(&p.of[DETAILS_PART], &inner, "yields", 4, 4, 4);
+	put_detail(&p.of[DETAILS_PART], &inner, "of a later version", 1, 1, 1);
+	put_detail(&p.of[DETAILS_PART], &lost, "inflight", 2, 2, 2);
 	return p;
 }
 
-static int read_all(const struct parts *p, const size_t n[4], struct snapshot **ret,
+static int read_all(const struct parts *p, const size_t n[PARTS], struct snapshot **ret,
 		    uint64_t *ret_unknown)
 {
+	static int (*const read[PARTS])(struct answer * a, const void *data, size_t n,
+					struct diag *diag) = {
+		answer_functions, answer_figures, answer_stacks, answer_samples, answer_details};
 	struct answer_summary summary = summary_of("trace");
 	struct diag diag = {0};
 	struct answer *a = NULL;
 	int err = answer_new(&summary, &a, &diag);
 
 	*ret = NULL;
-	if (!err)
-		err = answer_functions(a, p->functions.data, n[0], &diag);
-	if (!err)
-		err = answer_figures(a, p->figures.data, n[1], &diag);
-	if (!err)
-		err = answer_stacks(a, p->stacks.data, n[2], &diag);
-	if (!err)
-		err = answer_samples(a, p->samples.data, n[3], &diag);
+	for (int i = 0; i < PARTS && !err; i++)
+		err = read[i](a, p->of[i].data, n[i], &diag);
 	if (!err)
 		err = answer_finish(a, ret, ret_unknown, &diag);
 	answer_free(a);
@@ -126,19 +142,23 @@ static const struct snapshot_node *node_named(const struct snapshot *s, const ch
 Test(answer, becomes_a_snapshot)
 {
 	struct parts p = build();
-	const size_t n[] = {p.functions.n, p.figures.n, p.stacks.n, p.samples.n};
 	const struct snapshot_node *inner, *unknown;
 	struct snapshot *s;
+	size_t n[PARTS];
 	uint64_t lost = 0;
 
+	parts_sizes(&p, n);
 	assert_ok(read_all(&p, n, &s, &lost));
 	inner = node_named(s, "inner");
 	unknown = node_named(s, "(unknown)");
 	cr_assert(inner && unknown && node_named(s, "outer"));
 	cr_assert_eq(lost, 1);
+	cr_assert_eq(inner->yields, 4);
+	cr_assert_eq(unknown->inflight, 2);
 	cr_assert_eq(inner->self[SNAPSHOT_CPU], 1000);
 	cr_assert_eq(inner->self[SNAPSHOT_WALL], 2000);
 	cr_assert_eq(inner->min[SNAPSHOT_CPU], 5);
+	cr_assert_eq(inner->min[SNAPSHOT_WALL], UINT64_MAX);
 	cr_assert_eq(inner->max[SNAPSHOT_WALL], 9);
 	cr_assert_eq(unknown->self[SNAPSHOT_CPU], 10);
 	cr_assert_eq(snapshot_figure(s, COLUMN_gil, (uint32_t)(inner - s->nodes)), 500);
@@ -156,15 +176,17 @@ Test(answer, becomes_a_snapshot)
 Test(answer, that_is_cut_off_is_refused)
 {
 	struct parts p = build();
-	const size_t all[] = {p.functions.n, p.figures.n, p.stacks.n, p.samples.n};
+	size_t all[PARTS];
 	int refused = 0;
 
-	for (int part = 0; part < 4; part++)
+	parts_sizes(&p, all);
+	for (int part = 0; part < PARTS; part++)
 		for (size_t n = 0; n < all[part]; n++) {
-			size_t some[] = {all[0], all[1], all[2], all[3]};
+			size_t some[PARTS];
 			struct snapshot *s;
 			uint64_t lost;
 
+			memcpy(some, all, sizeof(some));
 			some[part] = n;
 			if (read_all(&p, some, &s, &lost) < 0)
 				refused++;
@@ -180,20 +202,20 @@ Test(answer, that_is_cut_off_is_refused)
 Test(answer, with_bytes_changed_does_no_harm)
 {
 	struct parts p = build();
-	const size_t all[] = {p.functions.n, p.figures.n, p.stacks.n, p.samples.n};
-	struct rows *const rows[] = {&p.functions, &p.figures, &p.stacks, &p.samples};
+	size_t all[PARTS];
 
-	for (int part = 0; part < 4; part++)
+	parts_sizes(&p, all);
+	for (int part = 0; part < PARTS; part++)
 		for (size_t i = 0; i < all[part]; i++) {
-			uint8_t before = rows[part]->data[i];
+			uint8_t before = p.of[part].data[i];
 			struct snapshot *s;
 			uint64_t lost;
 
-			rows[part]->data[i] = 0xff;
+			p.of[part].data[i] = 0xff;
 			if (read_all(&p, all, &s, &lost) == 0)
 				cr_assert(snapshot_valid(s));
 			snapshot_free(s);
-			rows[part]->data[i] = before;
+			p.of[part].data[i] = before;
 		}
 	parts_deinit(&p);
 	check_no_leaks();
@@ -232,8 +254,18 @@ Test(answer, summaries_and_lists_are_read)
 	free(list);
 	assert_err(answer_values(r.data, r.n - 1, &list, &n, NULL), -EBADMSG);
 	assert_err(answer_summary(r.data, r.n, &s, NULL), -EBADMSG);
+	assert_err(answer_summary(r.data, 39, &s, NULL), -EBADMSG);
 	assert_ok(answer_summary(NULL, 0, &s, NULL));
 	cr_assert_eq(s.intervals, 0);
+	rows_deinit(&r);
+	for (int i = 0; i < 3; i++) {
+		rows_put_str(&r, i == 0 ? "mode" : i == 1 ? "kernel" : "something else");
+		rows_put_str(&r, "a");
+		rows_put_str(&r, "b");
+	}
+	assert_ok(answer_labels(r.data, r.n, &s, NULL));
+	cr_assert(strcmp(s.mode.min, "a") == 0 && strcmp(s.kernel.max, "b") == 0);
+	assert_err(answer_labels(r.data, r.n - 1, &s, NULL), -EBADMSG);
 	rows_deinit(&r);
 	check_no_leaks();
 }

@@ -87,3 +87,42 @@ Test(question, invalid_filters_are_refused)
 		assert_ok(question_filter_add(&q, "a=b", NULL));
 	assert_err(question_filter_add(&q, "a=b", NULL), -E2BIG);
 }
+
+Test(question, hours_replace_profiles)
+{
+	static const write_fn writes[] = {question_write_summary,  question_write_labels,
+					  question_write_figures,  question_write_samples,
+					  question_write_details,  question_write_stacks,
+					  question_write_functions};
+	const struct question_hours hours[] = {{472223, 472225}, {472230, 472231}};
+	struct question q = question();
+
+	assert_ok(question_filter_add(&q, "service=a'", NULL));
+	cr_assert(question_fits_hours(&q));
+	for (size_t i = 0; i < sizeof(writes) / sizeof(writes[0]); i++) {
+		char *text;
+
+		q.nhours = 0;
+		text = text_of(&q, writes[i]);
+		cr_assert(!strstr(text, "d.hours"), "%s", text);
+		free(text);
+		q.hours = hours;
+		q.nhours = 2;
+		text = text_of(&q, writes[i]);
+		cr_assert(strstr(text, " AND (time < toDateTime(1700002800) OR time >= "
+				       "toDateTime(1700010000)) AND (time < toDateTime(1700028000) "
+				       "OR time >= toDateTime(1700031600)) AND `service` = 'a\\''"),
+			  "%s", text);
+		cr_assert(strstr(text,
+				 " AND (hour >= 472223 AND hour < 472225 OR hour >= 472230 AND "
+				 "hour < 472231) AND `service` = 'a\\''"),
+			  "%s", text);
+		free(text);
+	}
+	assert_ok(question_filter_add(&q, "version!=1", NULL));
+	cr_assert(question_fits_hours(&q));
+	assert_ok(question_filter_add(&q, "host=a", NULL));
+	cr_assert(!question_fits_hours(&q));
+	cr_assert(question_label_in_hours("mode") && !question_label_in_hours("pid"));
+	check_no_leaks();
+}

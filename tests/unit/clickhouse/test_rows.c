@@ -7,7 +7,7 @@
 #include "clickhouse/contexts.h"
 #include "clickhouse/ids.h"
 #include "clickhouse/interval_rows.h"
-#include "clickhouse/tables.h"
+#include "clickhouse/records.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
@@ -133,10 +133,46 @@ Test(interval_rows, are_the_same_each_time)
 	assert_diag_ok(interval_rows_put(&b, iv, &diag), &diag);
 	cr_assert(a.n == b.n && a.n > 0 && a.count == b.count);
 	assert_bytes_eq(a.data, b.data, a.n);
-	cr_assert_eq(a.data[0], TABLES_FUNCTION);
+	cr_assert_eq(a.data[0], TABLES_FUNCTIONS);
 	rows_deinit(&a);
 	rows_deinit(&b);
 	interval_free(iv);
+	check_no_leaks();
+}
+
+/* The last record is the profile; names have keys, the same in each interval of the month. */
+Test(interval_rows, are_names_and_a_profile)
+{
+	struct interval *iv = interval_of(snapshot_random(5)),
+			*later = interval_of(snapshot_random(5));
+	struct rows a = {0}, b = {0};
+	struct record ra = {.kind = TABLES_FUNCTIONS}, rb;
+	const uint8_t *row;
+	struct cells ca, cb;
+	unsigned int same = 0;
+
+	later->start_unix_ns += UINT64_C(86400000000000);
+	assert_ok(interval_rows_put(&a, iv, NULL));
+	assert_ok(interval_rows_put(&b, later, NULL));
+	ca = (struct cells){.p = a.data, .end = a.data + a.n};
+	cb = (struct cells){.p = b.data, .end = b.data + b.n};
+	while (record_next(&ca, &ra, &row) && record_next(&cb, &rb, &row)) {
+		cr_assert_eq(ra.key, rb.key);
+		cr_assert_eq(ra.key == 0, ra.kind == TABLES_PROFILES);
+		same += ra.key != 0;
+	}
+	cr_assert(!ca.err && ra.kind == TABLES_PROFILES && same > 3);
+	rows_deinit(&b);
+	later->start_unix_ns += UINT64_C(31) * 86400000000000;
+	assert_ok(interval_rows_put(&b, later, NULL));
+	ca = (struct cells){.p = a.data, .end = a.data + a.n};
+	cb = (struct cells){.p = b.data, .end = b.data + b.n};
+	cr_assert(record_next(&ca, &ra, &row) && record_next(&cb, &rb, &row));
+	cr_assert_neq(ra.key, rb.key, "another month");
+	rows_deinit(&a);
+	rows_deinit(&b);
+	interval_free(iv);
+	interval_free(later);
 	check_no_leaks();
 }
 
@@ -160,4 +196,33 @@ Test(tables, names_that_need_quotes_are_refused)
 	cr_assert(!tables_database_valid("") && !tables_database_valid("1a"));
 	cr_assert(!tables_database_valid("a.b") && !tables_database_valid("a b"));
 	cr_assert(!tables_database_valid("a;DROP"));
+}
+
+static int parse_mark(const char *text, struct tables_mark *ret)
+{
+	return tables_mark_parse(text, strlen(text), ret);
+}
+
+Test(tables, marks_are_checked)
+{
+	struct tables_mark mark, found;
+	char text[64];
+
+	tables_mark_new(7, &mark);
+	cr_assert_str_eq(mark.name, "tables_2_0000000000000007");
+	snprintf(text, sizeof(text), "id\n%s\n", mark.name);
+	assert_ok(parse_mark(text, &found));
+	cr_assert_str_eq(found.name, mark.name);
+	snprintf(text, sizeof(text), "%s\nid", mark.name);
+	assert_ok(parse_mark(text, &found));
+	cr_assert_str_eq(found.name, mark.name);
+	assert_err(parse_mark("", &found), -ENOENT);
+	assert_err(parse_mark("id\n", &found), -EPROTO);
+	assert_err(parse_mark("id\ntables_3_00\n", &found), -EPROTO);
+	assert_err(parse_mark("tables_2_`) DROP\n", &found), -EPROTO);
+	assert_err(parse_mark("<html>", &found), -EPROTO);
+	memset(text, 'a', sizeof(text) - 1);
+	memcpy(text, TABLES_MARK_PREFIX, strlen(TABLES_MARK_PREFIX));
+	text[sizeof(text) - 1] = '\0';
+	assert_err(parse_mark(text, &found), -EPROTO);
 }

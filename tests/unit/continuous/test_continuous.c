@@ -56,6 +56,26 @@ Test(candidates, an_exec_begins_again_and_an_end_removes)
 	check_no_leaks();
 }
 
+/* Taken, and then it turns out to have ended: its start was counted, so its end is. */
+Test(candidates, that_end_before_they_are_looked_at_are_counted)
+{
+	struct candidates c = {0};
+	struct candidate got;
+
+	add(&c, 1, 1 * S);
+	add(&c, 2, 0); /* found by a scan */
+	cr_assert(candidates_take(&c, 9 * S, S, &got) && got.pid == 2);
+	candidates_gone(&c, &got);
+	cr_assert_eq(c.short_lived, 0);
+	cr_assert(candidates_take(&c, 9 * S, S, &got) && got.pid == 1);
+	candidates_gone(&c, &got);
+	cr_assert_not(candidates_remove(&c, 1, true),
+		      "its end, reported later, is not counted again");
+	cr_assert_eq(c.short_lived, 1);
+	candidates_deinit(&c);
+	check_no_leaks();
+}
+
 Test(candidates, are_limited)
 {
 	struct candidates c = {0};
@@ -157,6 +177,21 @@ Test(budget, savings_pay_for_new_processes)
 	cr_assert_not(budget_allows(&b));
 	budget_update(&b, 22 * S, BUDGET_FIRST_NS + 100 * MS, 0);
 	cr_assert(budget_allows(&b), "5 ms per second are saved");
+}
+
+/* What a client's trace costs, meanwhile and until the next look, is not charged. */
+Test(budget, others_pay_for_themselves)
+{
+	struct budget b;
+
+	budget_init(&b, 0.005, 0, 0);
+	cr_assert_eq(budget_own(&b, 10 * MS, 5 * MS, false), 10 * MS, "alone, everything counts");
+	cr_assert_eq(budget_own(&b, 20 * MS, 6 * MS, true), 11 * MS, "they have come meanwhile");
+	cr_assert_eq(budget_own(&b, 9 * S, 8 * MS, true), 13 * MS);
+	cr_assert_eq(budget_own(&b, 10 * S, 9 * MS, false), 14 * MS, "they have gone meanwhile");
+	cr_assert_eq(budget_own(&b, 10 * S + 3 * MS, 9 * MS, false), 17 * MS);
+	cr_assert_eq(budget_own(&b, 10 * S + 4 * MS, 12 * MS, true), 18 * MS,
+		     "never more than all");
 }
 
 Test(budget, what_is_saved_is_limited)

@@ -344,3 +344,33 @@ Test(estimate, lists_of_touched_contexts_change_nothing)
 	estimate_rig_deinit(&all);
 	check_no_leaks();
 }
+
+/*
+ * An idle process that was busy for a tenth of the time, of which a single one of many windows shows a
+ * part. One window says little about all.
+ */
+Test(estimate, mostly_idle)
+{
+	const struct cost cost = {.known = true,
+				  .before = {[COST_ENTER] = 200, [COST_LEAVE] = 200},
+				  .after = {[COST_ENTER] = 200, [COST_LEAVE] = 200}};
+	struct estimate_result r;
+	struct estimate_rig m;
+	double calls, error;
+
+	estimate_rig_init(&m);
+	for (int i = 0; i < 50; i++) {
+		estimate_gap(&m.e, 99000000);
+		estimate_own_cpu(&m.e, 10000000);
+		estimate_rig_seen(&m, m.f, i == 25 ? 100 : 0, i == 25 ? 1080000 : 0, 0);
+		assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000000, &cost, 1));
+	}
+	r = estimate_rig_reconcile(&m, &cost);
+	calls = (double)estimate_figures(&r, m.f).calls;
+	error = sqrt(estimate_variance(&r, F, SNAPSHOT_CALLS));
+	cr_assert(fabs(calls - 50000) < 2 * error, "%f +- %f", calls, error);
+	cr_assert(calls > 25000 && error > 0.3 * calls, "%f +- %f", calls, error);
+	estimate_result_deinit(&r);
+	estimate_rig_deinit(&m);
+	check_no_leaks();
+}

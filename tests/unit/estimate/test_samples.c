@@ -103,7 +103,45 @@ Test(samples, samples_yield_the_real_cost_of_hits)
 }
 
 /*
- * The same program, which waits instead of running the loop: a hundred rounds per 10 ms,
+ * A program that makes nothing but empty calls: probes take 20 times as long as it does itself, and
+ * samples cannot tell what hits cost, as each function has as many hits as time. If hits cost 12 % more
+ * than claimed, several times too few calls are reported, and the errors say so.
+ */
+#define EMPTY_NS 60
+Test(samples, empty_calls)
+{
+	for (int percent = 88; percent <= 100; percent += 6) {
+		const double truth = ALL_NS / EMPTY_NS;
+		const uint32_t ns = (uint32_t)(3 * percent);
+		double calls, error;
+		struct watched w;
+
+		estimate_rig_init(&w.m);
+		w.cost =
+			(struct cost){.known = true, .before = {ns, ns, ns}, .after = {ns, ns, ns}};
+		for (uint64_t i = 0; i < WINDOWS; i++) {
+			uint64_t n = 1000000 / EMPTY_NS + i;
+
+			estimate_gap(&w.m.e, 9000000);
+			estimate_own_cpu(&w.m.e, 10e6);
+			estimate_rig_seen(&w.m, w.m.f, 0, n * (55 + 600), n * (55 + 600));
+			estimate_rig_seen(&w.m, w.m.g, n, n * (55 + 600), n * (55 + 600));
+			assert_ok(estimate_fold(&w.m.e, &w.m.tree, FUNCS, 1000000, &w.cost, 1));
+		}
+		sampled(&w, w.m.f, 500);
+		sampled(&w, w.m.g, 500);
+		reconcile(&w);
+		calls = (double)estimate_figures(&w.r, w.m.g).calls;
+		error = sqrt(estimate_variance(&w.r, G, SNAPSHOT_CALLS));
+		cr_assert(fabs(calls - truth) < 2.5 * error, "%d %%: %.0f +- %.0f, not %.0f",
+			  percent, calls, error, truth);
+		unwatch(&w);
+	}
+	check_no_leaks();
+}
+
+/*
+ * The program above, which waits instead of running the loop: a hundred rounds per 10 ms,
  * alternately more and less by `spread`. A tenth of the time is traced. Returns the true number of
  * calls.
  */

@@ -164,6 +164,7 @@ static struct sample sample_of(uint8_t type)
 		s.r.gc.frame = type == PYP_REC_GC_START ? 0x1000 : 0;
 		return s;
 	case PYP_REC_DELAY:
+	case PYP_REC_MARK:
 		return sample_new(type, sizeof(s.r.h));
 	case PYP_REC_MEMORY:
 		s = sample_new(type, sizeof(s.r.memory));

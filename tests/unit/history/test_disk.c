@@ -51,7 +51,7 @@ static void write_at(struct disk *d, uint8_t id, uint64_t start)
 	void *data = NULL;
 	size_t n = 0;
 
-	assert_diag_ok(gz_pack_interval(iv, &data, &n, &diag), &diag);
+	assert_diag_ok(gz_pack_interval(iv, GZ_FAST, &data, &n, &diag), &diag);
 	assert_diag_ok(disk_write(d, start + 10 * NS, data, n, &diag), &diag);
 	free(data);
 	interval_free(iv);

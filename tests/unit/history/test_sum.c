@@ -137,7 +137,7 @@ static void append(struct packed *to, struct interval *iv)
 	void *data = NULL;
 	size_t n = 0;
 
-	assert_diag_ok(gz_pack_interval(iv, &data, &n, &diag), &diag);
+	assert_diag_ok(gz_pack_interval(iv, GZ_FAST, &data, &n, &diag), &diag);
 	to->data = realloc(to->data, to->n + n);
 	memcpy(to->data + to->n, data, n);
 	to->n += n;

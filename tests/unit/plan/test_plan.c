@@ -8,6 +8,7 @@
 #include "elf/image.h"
 #include "harness/interpreters.h"
 #include "harness/test.h"
+#include "plan/arch/arch.h"
 #include "plan/plan.h"
 #include "python/layout.h"
 
@@ -116,6 +117,33 @@ static void expect_emulated(const struct interpreter *py, const struct plan *pla
 	}
 }
 
+/* Marks are instructions of their own, which the kernel emulates, and there are enough to choose from. */
+static void expect_marks(const struct interpreter *py, const void *data, size_t size,
+			 const struct plan *plan)
+{
+	_cleanup_(image_freep) struct image *img = NULL;
+	struct diag diag = {0};
+
+	assert_diag_ok(image_open_bytes(data, size, "test", &img, &diag), &diag);
+	cr_expect_geq(plan->nmarks, 60, "%s: %u marks", py->file, plan->nmarks);
+	for (unsigned int i = 0; i < plan->nmarks; i++) {
+		const struct plan_mark *m = &plan->marks[i];
+		const uint8_t *code = NULL;
+		size_t max = image_view_max(img, m->vaddr, &code);
+		struct insn in;
+		uint64_t offset;
+
+		for (unsigned int k = 0; k < plan_sites(plan); k++)
+			cr_expect_neq(plan_site(plan, k)->offset, m->offset, "%s", py->file);
+		for (unsigned int k = 0; k < i; k++)
+			cr_expect_neq(plan->marks[k].offset, m->offset, "%s", py->file);
+		cr_expect(max && arch_native()->decode(code, max, m->vaddr, &in) &&
+				  in.probe == INSN_EMULATED,
+			  "%s: 0x%llx", py->file, (unsigned long long)m->vaddr);
+		cr_expect(image_offset(img, m->vaddr, &offset) == 0 && offset == m->offset);
+	}
+}
+
 Test(plan, real_interpreters_are_complete, .timeout = 300)
 {
 	struct interpreter py[INTERPRETERS_MAX];
@@ -134,6 +162,7 @@ Test(plan, real_interpreters_are_complete, .timeout = 300)
 		assert_diag_ok(plan_of(data, size, l, &plan, &diag), &diag);
 		expect_complete(&py[i], l, &plan);
 		expect_emulated(&py[i], &plan);
+		expect_marks(&py[i], data, size, &plan);
 		for (unsigned int k = 0; k < plan.nsites; k++)
 			cr_expect(objdump_agrees(py[i].file, &plan.sites[k]), "%s: %s at 0x%llx",
 				  py[i].file, plan.sites[k].role,

@@ -175,6 +175,24 @@ Test(kcaps, refusals)
 }
 
 /* The best mechanism is used, and the others are not even checked. */
+/* Debian's 6.1 refuses perf events to users with CAP_PERFMON alone. */
+Test(kcaps, perf_events)
+{
+	struct diag d = {0};
+
+	cr_assert_eq(kcaps_no_event(&fake, -EACCES, "set the timers", &d), -EACCES);
+	cr_assert_eq(d.exit, PYP_EXIT_PERMISSION);
+	cr_assert_neq(strstr(d.msg, "cannot set the timers: CAP_SYS_ADMIN is missing"), NULL, "%s",
+		      d.msg);
+	d = (struct diag){0};
+	cr_assert_eq(kcaps_no_event(&fake, -ENODEV, "set the timers", &d), -ENODEV);
+	cr_assert_eq(d.exit, PYP_EXIT_FAILURE);
+	d = (struct diag){0};
+	kernel.caps |= CAP(SYS_ADMIN);
+	cr_assert_eq(kcaps_no_event(&fake, -EACCES, "set the timers", &d), -EACCES);
+	cr_assert_eq(strstr(d.msg, "CAP_SYS_ADMIN"), NULL, "%s", d.msg);
+}
+
 Test(kcaps, since_6_10)
 {
 	expect_mechanism(NULL, PROBE_MULTI);

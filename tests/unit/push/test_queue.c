@@ -96,6 +96,50 @@ Test(push_queue, too_large_leaves_the_others)
 	check_no_leaks();
 }
 
+/* As many as fit in the limits, but at least one; all go the same way. */
+Test(push_queue, batches)
+{
+	struct push_queue q;
+
+	push_queue_init(&q, 1 << 20, 1000);
+	cr_assert_eq(push_queue_take_batch(&q, 10, 1000), 0);
+	for (uint8_t i = 1; i <= 6; i++)
+		push_queue_add(&q, request(i, 1000));
+	cr_assert_eq(push_queue_take_batch(&q, 10, 1), 1);
+	cr_assert_eq(push_queue_take_batch(&q, 10, 1), 0, "some are out");
+	push_queue_return(&q);
+	cr_assert_eq(push_queue_take_batch(&q, 10, 2500), 2);
+	cr_assert(q.taken[0]->id[0] == 1 && q.taken[1]->id[0] == 2);
+	push_queue_return(&q);
+	cr_assert_eq(q.retried, 3);
+	cr_assert_eq(push_queue_take_batch(&q, 3, 1 << 20), 3);
+	cr_assert(q.taken[0]->id[0] == 1 && q.taken[2]->id[0] == 3);
+	push_queue_done(&q);
+	cr_assert_eq(q.sent, 3);
+	cr_assert_eq(push_queue_take_batch(&q, 2, 1 << 20), 2);
+	push_queue_drop(&q, PUSH_DROP_REFUSED);
+	cr_assert_eq(q.dropped[PUSH_DROP_REFUSED], 2);
+	cr_assert_eq(q.count, 1);
+	expect_next(&q, 6);
+	push_queue_deinit(&q);
+	cr_assert_eq(q.bytes, 0);
+	check_no_leaks();
+}
+
+Test(push_queue, batches_are_limited)
+{
+	struct push_queue q;
+
+	push_queue_init(&q, 1 << 20, 1000);
+	for (unsigned int i = 0; i < PUSH_BATCH_MAX + 1; i++)
+		push_queue_add(&q, request((uint8_t)i, 1));
+	cr_assert_eq(push_queue_take_batch(&q, SIZE_MAX, SIZE_MAX), PUSH_BATCH_MAX);
+	push_queue_done(&q);
+	cr_assert_eq(q.count, 1);
+	push_queue_deinit(&q);
+	check_no_leaks();
+}
+
 /* The one being sent may have been received, so it is not dropped for a newer one. */
 Test(push_queue, the_one_taken_out_stays)
 {

@@ -72,14 +72,19 @@ Test(push_sender, verdict_in_pieces_and_the_end)
 	assert_err(sender_read(&in, pair[0]), -EPIPE);
 }
 
-Test(push_sender, request_in_pieces)
+/* Two requests: the head is that of the first, the bodies follow one after the other. */
+Test(push_sender, requests_in_pieces)
 {
 	static uint8_t body[1 << 20], got[sizeof(body) + 4096];
-	const struct push_request rq = {.id = {7},
-					.path = (char *)"/path",
-					.headers = (char *)"A: b\n",
-					.body = body,
-					.nbody = sizeof(body)};
+	struct push_request first = {.id = {7},
+				     .path = (char *)"/path",
+				     .headers = (char *)"A: b\n",
+				     .body = body,
+				     .nbody = 1000},
+			    second = {.path = (char *)"/path",
+				      .body = body + 1000,
+				      .nbody = sizeof(body) - 1000};
+	struct push_request *const rqs[] = {&first, &second};
 	const size_t all = sizeof(struct sender_head) + 5 + 5 + sizeof(body);
 	struct sender_out out;
 	size_t have = 0;
@@ -87,7 +92,8 @@ Test(push_sender, request_in_pieces)
 
 	for (size_t i = 0; i < sizeof(body); i++)
 		body[i] = (uint8_t)(i * 31 >> 3);
-	sender_begin(&out, &rq);
+	sender_begin(&out, rqs, 2);
+	cr_assert(out.head.nbody == sizeof(body) && out.head.id[0] == 7);
 	while ((r = sender_write(&out, pair[0])) == -EAGAIN) {
 		ssize_t n = read(pair[1], got + have, 777);
 
@@ -104,10 +110,10 @@ Test(push_sender, request_in_pieces)
 
 Test(push_sender, request_to_nobody)
 {
-	const struct push_request rq = {.path = (char *)"/"};
+	struct push_request rq = {.path = (char *)"/"}, *const rqs[] = {&rq};
 	struct sender_out out;
 
-	sender_begin(&out, &rq);
+	sender_begin(&out, rqs, 1);
 	close(pair[1]);
 	assert_err(sender_write(&out, pair[0]), -EPIPE);
 	pair[1] = dup(pair[0]);

@@ -139,6 +139,45 @@ Test(server, slowly_read_answer_is_dropped)
 	server_rig_stop();
 }
 
+/* It sends a byte now and then, while others come and go: these do not put off its end. */
+Test(server, late_request_is_dropped_while_others_connect)
+{
+	uint64_t end;
+	int fd;
+
+	server_rig_start(1, 0);
+	fd = server_rig_request("GET /v1/ping HTTP/1.1\r\nX: ");
+	end = server_rig_ms() + SERVER_RIG_DEADLINE_MS;
+	while (!is_closed(fd)) {
+		cr_assert(server_rig_ms() < end, "it still has its place");
+		(void)!send(fd, "x", 1, MSG_NOSIGNAL);
+		cr_assert(server_rig_ask(GET("/v1/ping"), NULL) == 200);
+		poll(NULL, 0, 50);
+	}
+	answers_metric("pyprofd_dropped_clients_total{reason=\"late\"} 1\n");
+	close(fd);
+	server_rig_stop();
+}
+
+/* The daemon did not run for longer than a request may take: what was sent meanwhile is in time. */
+Test(server, a_late_daemon_drops_no_request)
+{
+	int fd;
+
+	server_rig_start(1, 0);
+	fd = server_rig_request("GET /v1/ping HTTP/1.1\r\n");
+	for (int i = 0; i < 20; i++)
+		server_rig_turn();
+	server_rig_puts(fd, "Host: localhost\r\n");
+	poll(NULL, 0, 2500);
+	server_rig_turn();
+	server_rig_puts(fd, "\r\n");
+	server_rig_answered(fd, 200);
+	answers_metric("pyprofd_dropped_clients_total{reason=\"late\"} 0\n");
+	close(fd);
+	server_rig_stop();
+}
+
 /* Its answer waits: it makes room at once all the same, and what it asked for is not done. */
 Test(server, a_waiting_client_gives_way)
 {

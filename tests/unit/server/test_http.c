@@ -146,6 +146,29 @@ Test(http, slow_clients)
 	server_rig_stop();
 }
 
+/* While the daemon itself does nothing, as on an overloaded machine, no client is late. */
+Test(http, a_blocked_daemon)
+{
+	for (int i = 0; i < 3; i++) {
+		uint64_t until;
+		int fd;
+
+		start(1, 0);
+		fd = server_rig_http_request("GET /metrics HTTP/1.1\r\nHost: local");
+		for (int k = 0; k < 20; k++)
+			server_rig_turn();
+		until = server_rig_ms() + 2500;
+		while (server_rig_ms() < until)
+			; /* it handles no event */
+		if (i == 2)
+			server_rig_turn();
+		server_rig_puts(fd, "host\r\n\r\n");
+		server_rig_answered(fd, 200);
+		counted("pyprofd_dropped_clients_total{reason=\"late\"} 0\n");
+		server_rig_stop();
+	}
+}
+
 /* One host has half of the places, and a new connection is served; the control socket has its own. */
 Test(http, many_clients)
 {

@@ -368,6 +368,21 @@ Test(routes, snapshot_too_large)
 	teardown();
 }
 
+/* There is nothing to report of it, which is no failure of the daemon. */
+Test(routes, snapshot_of_what_was_not_measured)
+{
+	for (const struct format *f = formats; f->name; f++) {
+		char uri[128];
+
+		if (!(f->flags & (FORMAT_OF_COUNTERS | FORMAT_OF_WAITS | FORMAT_OF_LINES)))
+			continue;
+		snprintf(uri, sizeof(uri), "/v1/snapshot?format=%s", f->name);
+		cr_assert(ask("GET", uri, "") == 400, "%s: %u", f->name, rs.status);
+		assert_error(PYP_EXIT_FAILURE);
+	}
+	teardown();
+}
+
 Test(routes, snapshot_restrictions_in_order)
 {
 	char *body;

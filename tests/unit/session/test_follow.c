@@ -99,10 +99,11 @@ static struct tracee *tracee_of(pid_t pid, pid_t parent, enum session_state stat
 int tracee_fork(const struct tracee *from, const struct tracee_news *news, struct tracee **half,
 		struct probe **spare, struct tracee **ret, struct diag *diag)
 {
-	(void)half, (void)spare, (void)diag;
-	if (news->pid == not_yet)
+	(void)half, (void)diag;
+	if (news->pid == not_yet || !*spare)
 		return -EAGAIN;
 	forked++;
+	*spare = NULL;
 	*ret = tracee_of(news->pid, from->target->pid, SESSION_ATTACHED);
 	return 0;
 }
@@ -130,10 +131,37 @@ bool tracee_same_program(const struct tracee *t, pid_t pid)
 	return true;
 }
 
+/* Probes for children */
+static char a_probe;
+static bool cannot_load, not_loaded; /* loading fails; goes on */
+static unsigned int loads, opened;
+
 int tracee_open_spare(const struct tracee *from, struct probe **ret)
 {
-	(void)from, (void)ret;
-	return -ENOTSUP;
+	(void)from;
+	opened++;
+	*ret = (struct probe *)(void *)&a_probe;
+	return 0;
+}
+
+int tracee_load_spare(const struct tracee *from, struct probe **ret)
+{
+	(void)from;
+	loads++;
+	*ret = (struct probe *)(void *)&a_probe;
+	return 0;
+}
+
+bool probe_is_ready(const struct probe *p)
+{
+	(void)p;
+	return !not_loaded;
+}
+
+int probe_opened(struct probe *p, struct diag *diag)
+{
+	(void)p, (void)diag;
+	return cannot_load ? -ENOTSUP : 0;
 }
 
 void tracee_follow(struct tracee *t)
@@ -187,17 +215,6 @@ static struct session *add(pid_t pid, enum session_state state)
 	return s;
 }
 
-/* A child of it, by the way that children take. */
-static struct session *add_child(struct session *parent, pid_t pid)
-{
-	parent->tracee->news[parent->tracee->nnews++] =
-		(struct tracee_news){.pid = pid, .parent = parent->tracee->target->pid};
-	follow_take_news(parent);
-	follow_now(parent);
-	cr_assert(sessions_find(&ss, pid));
-	return sessions_find(&ss, pid);
-}
-
 static void announce(struct session *s, pid_t child)
 {
 	s->tracee->news[s->tracee->nnews++] =
@@ -205,20 +222,46 @@ static void announce(struct session *s, pid_t child)
 	follow_take_news(s);
 }
 
-static void begin(void)
+/* A child of it, by the way that children take. */
+static struct session *add_child(struct session *parent, pid_t pid)
 {
-	ss = (struct sessions){0};
-	not_yet = 0;
-	assert_ok(sd_event_new(&ss.event));
-	assert_ok(follow_init(&ss) < 0);
+	announce(parent, pid);
+	follow_loaded(&ss); /* begins to load a probe */
+	follow_loaded(&ss);
+	follow_now(parent);
+	cr_assert(sessions_find(&ss, pid));
+	return sessions_find(&ss, pid);
 }
 
-/* Run the event loop until it has nothing to do. */
-static void work(void)
+/* Returns a target whose children are followed. */
+static struct session *begin(pid_t pid, enum session_state state)
+{
+	struct session *s;
+
+	ss = (struct sessions){0};
+	not_yet = 0;
+	cannot_load = not_loaded = false;
+	loads = opened = 0;
+	assert_ok(sd_event_new(&ss.event));
+	assert_ok(follow_init(&ss) < 0);
+	s = add(pid, state);
+	assert_ok(follow_begin(s, NULL));
+	return s;
+}
+
+static void run(void)
 {
 	for (int i = 0; i < 100 && sd_event_run(ss.event, 0) > 0; i++)
 		now_ns += 1000;
 	now_ns += 10000000;
+}
+
+/* Run the event loop until it has nothing to do, and again when a probe was loaded. */
+static void work(void)
+{
+	run();
+	follow_loaded(&ss);
+	run();
 }
 
 static void end(void)
@@ -236,9 +279,7 @@ Test(follow, a_child_has_the_pid_of_the_process_that_announced_it)
 {
 	struct session *root, *child;
 
-	begin();
-	root = add(100, SESSION_TRACING);
-	assert_ok(follow_begin(root, NULL));
+	root = begin(100, SESSION_TRACING);
 	child = add_child(root, 101);
 	child->tracee->state = SESSION_ENDED;
 	/* 101 has ended; before that it announced a child, which by now has that very pid */
@@ -255,9 +296,7 @@ Test(follow, a_child_has_the_pid_of_the_only_target)
 {
 	struct session *root;
 
-	begin();
-	root = add(100, SESSION_TRACING);
-	assert_ok(follow_begin(root, NULL));
+	root = begin(100, SESSION_TRACING);
 	root->tracee->state = SESSION_ENDED;
 	announce(root, 100);
 	work();
@@ -271,9 +310,7 @@ Test(follow, children_of_a_departing_target_are_followed_by_another)
 {
 	struct session *root, *child;
 
-	begin();
-	root = add(100, SESSION_TRACING);
-	assert_ok(follow_begin(root, NULL));
+	root = begin(100, SESSION_TRACING);
 	child = add_child(root, 101);
 	not_yet = 300;
 	announce(child, 300);
@@ -296,9 +333,7 @@ Test(follow, the_end_of_a_target_comes_before_the_next_one_with_its_pid)
 {
 	struct session *root, *child;
 
-	begin();
-	root = add(100, SESSION_TRACING);
-	assert_ok(follow_begin(root, NULL));
+	root = begin(100, SESSION_TRACING);
 	child = add_child(root, 101);
 	ss.tasks = reallocarray(ss.tasks, ++ss.ntasks, sizeof(*ss.tasks));
 	ss.tasks[0] = (struct follow_task){
@@ -307,7 +342,61 @@ Test(follow, the_end_of_a_target_comes_before_the_next_one_with_its_pid)
 	cr_assert(sessions_find(&ss, 101) == child, "it was removed while it is traced");
 	now_ns += 10000000;
 	child->tracee->state = SESSION_ENDED;
+	follow_loaded(&ss); /* begins to load a probe for it */
+	follow_loaded(&ss);
 	follow_now(root);
 	cr_assert(ss.n == 2 && ss.ntasks == 0 && forked == 2);
+	end();
+}
+
+/* The event loop goes on while probes are loaded. */
+Test(follow, child_waits_for_a_probe)
+{
+	struct session *parent;
+
+	parent = begin(10, SESSION_TRACING);
+	not_loaded = true;
+	announce(parent, 11);
+	work();
+	work();
+	cr_assert(loads == 1 && forked == 0 && ss.ntasks == 1, "one at a time");
+	cr_assert(opened == 0 && follow_goes_on(parent));
+	not_loaded = false;
+	follow_loaded(&ss);
+	work();
+	cr_assert(forked == 1 && ss.ntasks == 0 && sessions_find(&ss, 11));
+	for (int i = 0; i < 20; i++)
+		follow_loaded(&ss);
+	cr_assert(loads == 5, "%u instead of four more", loads);
+	end();
+}
+
+/* No more are loaded in advance then; each child tries again. */
+Test(follow, probes_cannot_be_loaded)
+{
+	struct session *parent;
+
+	parent = begin(10, SESSION_TRACING);
+	cannot_load = true;
+	announce(parent, 11);
+	work();
+	work();
+	announce(parent, 12);
+	work();
+	cr_assert(loads == 1 && opened == 2 && forked == 2);
+	end();
+}
+
+/* It is not traced any more, but its child is followed all the same. */
+Test(follow, child_of_a_stopped_target_has_a_probe)
+{
+	struct session *parent;
+
+	parent = begin(10, SESSION_ATTACHED);
+	follow_loaded(&ss);
+	cr_assert(loads == 0);
+	announce(parent, 11);
+	work();
+	cr_assert(forked == 1 && loads == 1, "%u loaded, %u followed", loads, forked);
 	end();
 }

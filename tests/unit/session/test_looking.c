@@ -144,10 +144,27 @@ void tracee_refer_end(struct tracee *t)
 	(void)t;
 }
 
-int tracee_survey(struct tracee *t)
+/* The programs of a target that is observed are loaded when this is false; those of the target. */
+static bool observers_load, target_loads;
+static unsigned int loads, observed;
+
+void tracee_load_begin(struct tracee *t, bool observe)
 {
 	(void)t;
-	return counts ? 0 : -EOPNOTSUPP;
+	loads++;
+	observed += observe;
+}
+
+bool tracee_observers_are_loaded(const struct tracee *t)
+{
+	(void)t;
+	return !observers_load;
+}
+
+bool tracee_is_loaded(const struct tracee *t)
+{
+	(void)t;
+	return !target_loads;
 }
 
 /* Two moments. */
@@ -395,6 +412,51 @@ Test(looking, is_cancelled_in_each_step)
 	teardown();
 }
 
+/* Programs are loaded on a thread, from the beginning; the loop goes on, and it can be cancelled. */
+Test(looking, waits_for_programs)
+{
+	samples = counts = verifies = observers_load = target_loads = true;
+	cr_assert(begin(11, 1) == -EINPROGRESS && begin(12, 1) == -EINPROGRESS);
+	end_inspection(0);
+	cr_assert(is_at(0, 11, "verifying") && loads == 1 && observed == 1);
+	looking_loaded(&set);
+	signal_fd(verdicts[0]);
+	run_until_at(0, 11, "loading");
+	looking_loaded(&set);
+	cr_assert(is_at(0, 11, "loading") && attaches(1, 12) && turns == 0);
+	observers_load = false;
+	looking_loaded(&set);
+	cr_assert(is_at(0, 11, "sampling") && attaches(1, 12) && turns > 0);
+	now_ns += REFERENCE_NS;
+	looking_loaded(&set);
+	cr_assert(is_at(0, 11, "forecasting") && moments == 1);
+	/* it needs other programs now */
+	observers_load = true;
+	now_ns += SURVEY_NS;
+	looking_loaded(&set);
+	cr_assert(is_at(0, 11, "forecasting") && moments == 1);
+	observers_load = false;
+	looking_loaded(&set);
+	cr_assert(is_at(0, 11, "forecasting") && moments == 2);
+	now_ns += SURVEY_NS;
+	looking_loaded(&set);
+	cr_assert(is_at(0, 11, "loading") && moments == 3 && reported == 0);
+	target_loads = false;
+	looking_loaded(&set);
+	cr_assert(reported == 1 && begin(11, 1) == 0);
+	target_loads = true;
+	signal_fd(verdicts[1]);
+	samples = counts = false;
+	end_inspection(1);
+	run_until_at(0, 12, "loading");
+	cr_assert(looking_cancel(&set, 12) && reported == 2 && nothing_is_attached());
+	looking_loaded(&set);
+	cr_assert(reported == 2);
+	verifies = target_loads = false;
+	moments = 0;
+	teardown();
+}
+
 /* A process that is stopped is not observed. */
 Test(looking, is_not_observed_while_stopped)
 {
@@ -403,6 +465,7 @@ Test(looking, is_not_observed_while_stopped)
 		  -EINPROGRESS);
 	end_inspection(0);
 	cr_assert(reported == 1 && prepared == 1 && moments == 0 && nothing_is_attached());
+	cr_assert(loads == 1 && observed == 0);
 	cr_assert(begin(11, 1) == 0);
 	teardown();
 }

@@ -16,7 +16,8 @@
 /* A program: what probes take per ns of its own time, at each moment of that time. */
 struct program {
 	double (*density)(double own_ns);
-	double cpus; /* that it uses itself */
+	double cpus;		       /* that it uses itself, on average: */
+	double (*uses)(double own_ns); /* at each moment; NULL: always as many */
 };
 
 struct sim {
@@ -25,18 +26,43 @@ struct sim {
 	unsigned int windows;
 	double starts[8]; /* by eighth of a period */
 	double period;
+	double step;
+	double shown;	 /* by the window that is open: no more than its length counts */
+	double parts[2]; /* of what windows have shown of bursts: their first and second halves */
 };
+
+/* 0.5 ms of calls, then nothing for 20 ms. */
+#define BURST 500e3
+#define WAIT  20e6
+static bool is_in_burst(double own)
+{
+	return fmod(own, BURST + WAIT) < BURST;
+}
+
+static double calls_and_waits(double own)
+{
+	return is_in_burst(own) ? 5 : 0;
+}
+
+static double runs_and_waits(double own)
+{
+	return is_in_burst(own) ? 1 : 0;
+}
 
 static double step(struct sim *s, const struct program *p, double ns)
 {
 	/* In a window the program's time is stretched by the probes' part. */
 	double density = s->w.open ? p->density(s->own) : 0;
-	double own = ns / (1 + density * p->cpus);
+	double cpus = p->uses ? p->uses(s->own) : p->cpus;
+	double own = ns / (1 + density * cpus);
 
+	s->shown += own;
+	if (s->w.open && is_in_burst(s->own) && s->shown < (double)s->w.length_ns)
+		s->parts[fmod(s->own, BURST + WAIT) >= BURST / 2] += own;
 	s->now += ns;
 	s->own += own;
-	s->probes += own * density * p->cpus;
-	s->cpu += own * p->cpus + own * density * p->cpus;
+	s->probes += own * density * cpus;
+	s->cpu += own * cpus + own * density * cpus;
 	s->seen += s->w.open ? own : 0;
 	return own;
 }
@@ -57,6 +83,7 @@ static void decide(struct sim *s, const struct program *p)
 		s->cpu += link_ns(p);
 		s->links += link_ns(p);
 		s->windows++;
+		s->shown = 0;
 		windows_opened(&s->w, (uint64_t)s->now);
 		cr_assert_leq(s->w.length_ns, WINDOWS_LONGEST_MS * UINT64_C(1000000));
 		break;
@@ -79,15 +106,16 @@ static void run(struct sim *s, const struct program *p, double seconds, double l
 		decide(s, p);
 		due = windows_due(&s->w, (uint64_t)s->now);
 		/* In small steps: density may change meanwhile. */
-		for (double left = (double)(due < LOOK ? due : LOOK) + late; left > 0; left -= 1e5)
-			step(s, p, left < 1e5 ? left : 1e5);
+		for (double left = (double)(due < LOOK ? due : LOOK) + late; left > 0;
+		     left -= s->step)
+			step(s, p, left < s->step ? left : s->step);
 	}
 }
 
 static void start(struct sim *s, unsigned int percent, uint64_t seed)
 {
-	*s = (struct sim){.now = (double)NS};
-	windows_init(&s->w, percent, LINK_NS, seed);
+	*s = (struct sim){.now = (double)NS, .step = 1e5};
+	windows_init(&s->w, percent, LINK_NS, 1, seed);
 }
 
 /* What probes took, as a share of what the program did itself. */
@@ -236,6 +264,53 @@ Test(windows, adapts)
 	check_no_leaks();
 }
 
+/*
+ * A window of a process that is mostly idle takes 30 ms, which the process would earn in minutes. It becomes
+ * busy and is observed again within seconds.
+ */
+Test(windows, idle_process_becomes_busy)
+{
+	const struct program asleep = {idle, 0.001}, busy = {medium, 1};
+	unsigned int before;
+	struct sim s;
+
+	start(&s, 1, 7);
+	run(&s, &asleep, 10, 0);
+	cr_assert(s.w.open);
+	s.w.length_ns = LOOK; /* a planned end */
+	s.now += 30e6;
+	s.cpu += 30e6;
+	s.probes += 30e6;
+	run(&s, &asleep, 5, 0);
+	before = s.windows;
+	cr_assert(s.w.next_ns > (uint64_t)(s.now + 30e9), "the gap is long");
+	run(&s, &busy, 10, 0);
+	cr_assert(s.windows > before + 10, "%u windows", s.windows - before);
+	cr_assert(s.probes + s.links < 0.03e9 + 0.013 * s.own, "the limit holds");
+	check_no_leaks();
+}
+
+/*
+ * A program that uses 2.4 % of a CPU earns 1.2 ms in a second, and a burst of its calls costs 2.5 ms.
+ * Windows show the ends of bursts like their beginnings, and the bound holds.
+ */
+Test(windows, bursts_are_shown_to_their_ends)
+{
+	const struct program p = {calls_and_waits, BURST / (BURST + WAIT), runs_and_waits};
+	double sum;
+	struct sim s;
+
+	start(&s, 5, 11);
+	windows_init(&s.w, 5, LINK_NS, p.cpus, 11);
+	s.step = 2e4;
+	run(&s, &p, 600, 0);
+	sum = s.parts[0] + s.parts[1];
+	cr_assert(sum > 30 * BURST, "only %.1f bursts are seen", sum / BURST);
+	cr_assert(s.parts[1] > 0.45 * sum, "%.3f of it are second halves", s.parts[1] / sum);
+	cr_assert(overhead(&s, &p) < 1.1 * 0.05, "%.2f%%", 100 * overhead(&s, &p));
+	check_no_leaks();
+}
+
 /* Windows begin at every part of a program that repeats itself. */
 Test(windows, does_not_keep_step)
 {
@@ -260,7 +335,7 @@ Test(windows, failures_are_counted_and_tried_again_later_and_later)
 	struct windows w;
 	uint64_t now = 1000000000, tries = 0;
 
-	windows_init(&w, 5, 1e5, 1);
+	windows_init(&w, 5, 1e5, 1, 1);
 	windows_account(&w, now, 0, 0);
 	for (uint64_t end = now + 10000000000ull; now < end; now += windows_due(&w, now))
 		if (windows_decide(&w, now) == WINDOWS_OPEN) {

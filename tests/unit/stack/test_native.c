@@ -159,7 +159,7 @@ static void expect_name(const struct event_method *m, const char *expected)
 {
 	struct funcs *f;
 	struct codes c;
-	uint32_t func;
+	uint32_t func = 0;
 
 	assert_ok(codes_init(&c, 100, 10000, NULL, NULL));
 	f = &c.funcs;

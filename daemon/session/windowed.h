@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A target that is traced in windows (private to session/): windowed.c, and its marks: windowed_marks.c. */
+#ifndef PYPROF_SESSION_WINDOWED_H
+#define PYPROF_SESSION_WINDOWED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tracee;
+
+/* Adds the time since the last window, or since the last call, to the profile. No window is open. */
+void windowed_count_gap(struct tracee *t);
+
+/* Marks are to be chosen. The probe is attached. */
+void windowed_marks_begin(struct tracee *t);
+/*
+ * Does the next step if marks are being chosen, and returns true: no window may open now. To be called
+ * while none is open.
+ */
+bool windowed_marks_turn(struct tracee *t);
+/* Returns whether marks are being chosen, and windowed_marks_turn is to be called often. */
+#define MARKS_TURN_US 500
+bool windowed_marks_choosing(const struct tracee *t);
+/*
+ * Returns whether marks are to be given up; an open window is to be closed then. How often it is to be
+ * called at least while marks are kept:
+ */
+#define MARKS_LOOK_US 20000
+bool windowed_marks_unfit(struct tracee *t);
+/* Passes the number of marks to the profile, before a snapshot or the end. */
+void windowed_marks_report(struct tracee *t);
+/* The profile was cleared. */
+void windowed_marks_clear(struct tracee *t);
+/* The time that marks have taken from the target, ns. */
+uint64_t windowed_marks_ns(const struct tracee *t);
+
+#endif

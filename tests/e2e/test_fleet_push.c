@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What daemons send to ClickHouse: the rows of their intervals, and each name once. */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "harness/fleet_rig.h"
+#include "harness/reports.h"
+#include "harness/snapshot_builder.h"
+#include "harness/test.h"
+#include "harness/tool.h"
+#include "interval/interval.h"
+#include "push/kinds.h"
+#include "push/transport.h"
+
+TestSuite(fleet_push, .init = fleet_setup, .fini = fleet_teardown, .timeout = 300);
+
+/* As a daemon's sender, without its process */
+static struct transport *start_sending(int port)
+{
+	static const struct transport_opts opts;
+	struct transport_secrets secrets = {.token = ""};
+	struct transport *t = NULL;
+	struct push_url parsed;
+	struct diag diag = {0};
+	char url[128];
+
+	assert_diag_ok(push_url_parse(clickhouse_address(port, "fleet", url, sizeof(url)), &parsed,
+				      &diag),
+		       &diag);
+	assert_diag_ok(transport_new(&parsed, push_kind_find("clickhouse", NULL), &opts, &secrets,
+				     &t, &diag),
+		       &diag);
+	return t;
+}
+
+static struct push_request *request_of(unsigned int host)
+{
+	struct push_request *rq = NULL;
+	struct interval *iv = NULL;
+	struct diag diag = {0};
+	size_t n = 0;
+	char *text = file_text(fleet_files[host], &n);
+
+	assert_diag_ok(interval_parse(text, n, fleet_files[host], &iv, &diag), &diag);
+	assert_diag_ok(push_kind_find("clickhouse", NULL)->encode(iv, &rq, &diag), &diag);
+	interval_free(iv);
+	free(text);
+	return rq;
+}
+
+/* Sends the intervals of hosts [first, first + n) in one request. */
+static struct push_verdict push(struct transport *t, unsigned int first, unsigned int n)
+{
+	struct push_request *all = request_of(first);
+	struct push_verdict v;
+
+	for (unsigned int i = first + 1; i < first + n; i++) {
+		struct push_request *rq = request_of(i);
+
+		all->body = realloc(all->body, all->nbody + rq->nbody);
+		cr_assert(all->body);
+		memcpy(all->body + all->nbody, rq->body, rq->nbody);
+		all->nbody += rq->nbody;
+		push_request_free(rq);
+	}
+	transport_send(t, all, &v);
+	push_request_free(all);
+	return v;
+}
+
+static void pushed(struct transport *t, unsigned int first, unsigned int n)
+{
+	struct push_verdict v = push(t, first, n);
+
+	cr_assert_eq(v.result, PUSH_DONE, "%s", v.message);
+}
+
+static uint64_t count(const char *from)
+{
+	char url[64], sql[256];
+	const char *const curl[] = {"curl", "-sf", "--data-binary", sql, url, NULL};
+	uint64_t ret;
+	char *text;
+
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d/?database=fleet", fleet_server.port);
+	snprintf(sql, sizeof(sql), "SELECT count() FROM %s", from);
+	text = tool_run(curl);
+	ret = strtoull(text, NULL, 10);
+	free(text);
+	return ret;
+}
+
+/* Alone and in batches, and once more: equal to the files. Names are inserted once. */
+Test(fleet_push, pushed_requests_are_stored)
+{
+	struct transport *t;
+	uint64_t names;
+
+	clickhouse_need();
+	fleet_make_files("trace");
+	clickhouse_start(&fleet_server);
+	fleet_use(fleet_server.port);
+	t = start_sending(fleet_server.port);
+	cr_assert_eq(push(t, 0, 1).result, PUSH_RETRY);
+	cr_assert(strstr(push(t, 0, 1).message, "pyprofctl fleet init"));
+	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
+	pushed(t, 0, 1);
+	pushed(t, 1, 7);
+	pushed(t, 8, FLEET_HOSTS - 8);
+	fleet_assert_all_there();
+	names = count("system.parts WHERE database = 'fleet' AND table IN ('functions', 'stacks')");
+	pushed(t, 0, FLEET_HOSTS);
+	pushed(t, 3, 1);
+	cr_assert_leq(count("system.parts WHERE database = 'fleet' AND table IN ('functions', "
+			    "'stacks') AND level = 0"),
+		      names);
+	fleet_assert_all_there();
+	transport_free(t);
+}
+
+/* A sender whose answers are cut off sends again. */
+Test(fleet_push, pushed_requests_whose_answers_are_cut_off)
+{
+	static const char *const tables[] = {"functions", "stacks", "profiles"};
+	struct transport *t;
+	pid_t cutter;
+
+	clickhouse_need();
+	fleet_make_files("trace");
+	clickhouse_start(&fleet_server);
+	fleet_use(fleet_server.port);
+	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
+	for (unsigned int table = 0; table < 3; table++) {
+		t = start_sending(
+			clickhouse_start_cutter(&fleet_server, 1, tables[table], &cutter));
+		for (unsigned int i = 0; i < FLEET_HOSTS; i++) {
+			enum push_result want = i ? PUSH_DONE : PUSH_RETRY;
+
+			cr_assert_eq(push(t, i, 1).result, want, "%s, %u", tables[table], i);
+		}
+		pushed(t, 0, 1);
+		transport_free(t);
+		kill(cutter, SIGKILL);
+		cr_assert(waitpid(cutter, NULL, 0) == cutter);
+		fleet_assert_all_there();
+	}
+}
+
+/* The sender notices that its names are not in these tables. */
+Test(fleet_push, names_come_again_if_the_tables_are_new)
+{
+	struct transport *t;
+
+	clickhouse_need();
+	fleet_make_files("trace");
+	clickhouse_start(&fleet_server);
+	fleet_use(fleet_server.port);
+	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
+	t = start_sending(fleet_server.port);
+	pushed(t, 0, FLEET_HOSTS);
+	clickhouse_kill(&fleet_server);
+	cr_assert_eq(push(t, 0, 1).result, PUSH_RETRY);
+	clickhouse_empty(&fleet_server);
+	clickhouse_restart(&fleet_server);
+	cr_assert(strstr(push(t, 0, 1).message, "pyprofctl fleet init"));
+	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
+	pushed(t, 0, FLEET_HOSTS);
+	fleet_assert_all_there();
+	clickhouse_kill(&fleet_server);
+	clickhouse_empty(&fleet_server);
+	clickhouse_restart(&fleet_server);
+	/* Created before the sender notices anything */
+	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
+	pushed(t, 0, FLEET_HOSTS);
+	fleet_assert_all_there();
+	transport_free(t);
+}
+
+/* Tables of the first version had no mark. */
+Test(fleet_push, tables_of_another_version_are_refused)
+{
+	const char *const sql = "CREATE TABLE profiles (id FixedString(16), day Date) ENGINE = "
+				"MergeTree() PARTITION BY day ORDER BY id";
+	char url[64];
+	const char *const create[] = {"curl", "-sf", "--data-binary", "CREATE DATABASE fleet",
+				      url,    NULL};
+	const char *const table[] = {"curl", "-sf", "--data-binary", sql, url, NULL};
+	struct transport *t;
+
+	clickhouse_need();
+	clickhouse_start(&fleet_server);
+	fleet_use(fleet_server.port);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d/", fleet_server.port);
+	free(tool_run(create));
+	strncat(url, "?database=fleet", sizeof(url) - strlen(url) - 1);
+	free(tool_run(table));
+	ctl_fails(&fleet_d, PYP_EXIT_FAILURE, "of another version", "fleet", "init", NULL);
+	fleet_make_files("trace");
+	ctl_fails(&fleet_d, PYP_EXIT_FAILURE, "of another version", "fleet", "insert",
+		  fleet_files[0], NULL);
+	t = start_sending(fleet_server.port);
+	cr_assert(strstr(push(t, 0, 1).message, "of another version"));
+	transport_free(t);
+}
