@@ -2,7 +2,6 @@
 #include "code.bpf.h"
 
 #include "ring.bpf.h"
-#include "user.bpf.h"
 
 /* The fields of a STRING record other than the characters. */
 struct string_msg {
@@ -146,8 +145,10 @@ __noinline int code_lookup(__u64 code, __u32 tid)
 	if (core_code_hit(entry, code))
 		return entry & CORE_CODE_FLAGS;
 	cached = bpf_map_lookup_elem(&codes, &code);
-	if (!cached)
+	if (!cached) {
+		code_wait(code);
 		return code_announce(code, tid);
+	}
 	code_cache[core_code_slot(code)] = core_code_entry(code, *cached);
 	return *cached & CORE_CODE_FLAGS;
 }

@@ -7,7 +7,7 @@
 #ifndef PYPROF_CODE_BPF_H
 #define PYPROF_CODE_BPF_H
 
-#include "maps.bpf.h"
+#include "user.bpf.h"
 
 /*
  * Send the names of a code object that has not been announced. code: its address; tid: the current
@@ -20,6 +20,14 @@ int code_announce(__u64 code, __u32 tid);
  * Returns CORE_CODE_* bits. Announces a code object that has not been announced; -1 if that failed.
  */
 int code_lookup(__u64 code, __u32 tid);
+
+/* To be called by programs of probes before code_announce, which samples call as well. */
+static __always_inline void code_wait(__u64 code)
+{
+	__u32 flags;
+
+	user_read_wait(&flags, sizeof(flags), code + layout.code_flags);
+}
 
 /* Drop what is known about a code object. Returns 1 if it had been announced, otherwise 0. */
 static __always_inline int code_forget(__u64 code)

@@ -114,6 +114,7 @@ __noinline __u32 count_lookup(__u64 code, __u32 tid)
 	int r;
 
 	if (!known) {
+		code_wait(code);
 		r = code_announce(code, tid);
 		if (r < 0)
 			return PYP_COUNT_LOST;
@@ -141,7 +142,7 @@ static __always_inline __u32 count_code(struct count_state *st, __u64 code, __u3
 static __always_inline __u32 count_frame(struct count_state *st, __u64 frame, __u32 tid)
 {
 	__u64 *entry = &st->frames[core_count_frame_slot(frame)];
-	struct frame_head h = {};
+	struct frame_head h = {.wait = 1};
 	__u32 id;
 
 	if (count_remembers && core_count_hit(*entry, frame))
@@ -163,13 +164,13 @@ static __always_inline __u64 frame_next_instr(__u64 frame)
 	__s32 index = 0;
 
 	if (waiting.style == PYP_WAITING_NEXT || waiting.style == PYP_WAITING_PREV) {
-		if (user_read(&at, sizeof(at), frame + waiting.frame_instr))
+		if (user_read_wait(&at, sizeof(at), frame + waiting.frame_instr))
 			return 0;
 		return waiting.style == PYP_WAITING_PREV ? at + 2 : at;
 	}
-	if (user_read(&index, sizeof(index), frame + waiting.frame_instr) || index < 0 ||
-	    user_read(&at, sizeof(at), frame + layout.frame_code) ||
-	    user_read(&at, sizeof(at), at + waiting.code_bytes))
+	if (user_read_wait(&index, sizeof(index), frame + waiting.frame_instr) || index < 0 ||
+	    user_read_wait(&at, sizeof(at), frame + layout.frame_code) ||
+	    user_read_wait(&at, sizeof(at), at + waiting.code_bytes))
 		return 0;
 	return at + waiting.bytes_data + (__u64)index * waiting.index_unit + 2;
 }
@@ -180,7 +181,7 @@ static __always_inline int frame_waits(__u64 frame)
 	__u64 at = frame_next_instr(frame);
 	__u8 unit[2];
 
-	if (!at || user_read(unit, sizeof(unit), at) || (unit[1] & 3) < waiting.least_arg)
+	if (!at || user_read_wait(unit, sizeof(unit), at) || (unit[1] & 3) < waiting.least_arg)
 		return 0;
 	for (int i = 0; i < PYP_WAITING_OPS; i++)
 		if (waiting.op[i] && unit[0] == waiting.op[i])
@@ -200,7 +201,8 @@ static long passing_next(__u64 index, struct passing *p)
 	__u64 previous = 0;
 
 	if (!p->frame || !frame_waits(p->frame) ||
-	    user_read(&previous, sizeof(previous), p->frame + layout.frame_previous) || !previous)
+	    user_read_wait(&previous, sizeof(previous), p->frame + layout.frame_previous) ||
+	    !previous)
 		return 1;
 	p->frame = caller_resolve(previous, p->tid, p->sp);
 	return 0;
@@ -252,9 +254,9 @@ static __always_inline int enter_restarts(struct pt_regs *ctx, const struct hit 
 	if (!PYP_COOKIE_RESTARTS(h->cookie) || !restart.code_version ||
 	    (PYP_COOKIE_UNEQUAL(h->cookie) && arch_equal(ARCH_FLAGS(ctx))))
 		return 0;
-	return !user_read(&interp, sizeof(interp), sampling_at.interp_head) &&
-	       !user_read(&theirs, sizeof(theirs), interp + restart.interp_version) &&
-	       !user_read(&own, sizeof(own), code + restart.code_version) && own != theirs;
+	return !user_read_wait(&interp, sizeof(interp), sampling_at.interp_head) &&
+	       !user_read_wait(&theirs, sizeof(theirs), interp + restart.interp_version) &&
+	       !user_read_wait(&own, sizeof(own), code + restart.code_version) && own != theirs;
 }
 
 static __always_inline int count_enter(struct pt_regs *ctx, const struct hit *h)

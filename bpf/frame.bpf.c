@@ -16,10 +16,13 @@ static __always_inline int frame_is_early(void *block, __u64 code, __u8 owner)
 
 __noinline int frame_load(__u64 frame, struct frame_head *h)
 {
-	__u64 block[FRAME_SPAN / 8];
+	__u64 block[FRAME_SPAN / 8], at = frame + layout.frame_block;
 	__u32 owner = layout.frame_owner - layout.frame_block;
 
-	if (!h || user_read(block, frame_span, frame + layout.frame_block))
+	if (!h)
+		return -1;
+	if (user_read(block, frame_span, at) &&
+	    (!h->wait || user_wait(at, frame_span) || user_read(block, frame_span, at)))
 		return -1;
 	h->code = frame_code(block);
 	h->previous = FRAME_FIELD(block, previous);
@@ -33,7 +36,7 @@ __noinline int frame_load(__u64 frame, struct frame_head *h)
 
 __noinline __u64 caller_resolve(__u64 below, __u32 tid, __u64 sp)
 {
-	struct frame_head h = {};
+	struct frame_head h = {.wait = 1};
 
 	for (int i = 0; i < 4 && below; i++) {
 		if (frame_load(below, &h)) {

@@ -19,6 +19,7 @@ struct frame_head {
 	__u64 code;
 	__u64 previous;
 	__u32 entry; /* 1: an entry frame of the interpreter, or not entered yet */
+	__u32 wait;  /* in: 1: wait for absent pages, see user.bpf.h */
 };
 
 #define FRAME_FIELD(block, field)                                                                  \
@@ -79,8 +80,8 @@ static __always_inline void frame_left(__u64 frame, __u32 tid)
  */
 static __always_inline long frame_block_read(__u64 block[ENTRY_BLOCK / 8], __u64 frame)
 {
-	return user_read(block, FRAMES_CALL_EARLY ? ENTRY_BLOCK : FRAME_BLOCK,
-			 frame + layout.frame_block);
+	return user_read_wait(block, FRAMES_CALL_EARLY ? ENTRY_BLOCK : FRAME_BLOCK,
+			      frame + layout.frame_block);
 }
 
 static __always_inline int is_called_from_c(void *block)

@@ -65,7 +65,7 @@ static __always_inline int hit_take(struct pt_regs *ctx, struct hit *h)
 	h->tid = id;
 	h->ptr = arch_reg(ctx, PYP_COOKIE_REG(h->cookie));
 	if (PYP_COOKIE_DEREF(h->cookie) &&
-	    user_read(&h->ptr, sizeof(h->ptr), h->ptr + (__s64)PYP_COOKIE_DISP(h->cookie))) {
+	    user_read_wait(&h->ptr, sizeof(h->ptr), h->ptr + (__s64)PYP_COOKIE_DISP(h->cookie))) {
 		frame_fault(h->tid);
 		return -1;
 	}
@@ -93,7 +93,7 @@ static __always_inline int is_creation(__u64 frame, __u64 flags)
 
 	if (!layout.code_creation_flags || !(flags & CORE_CODE_CREATES))
 		return 0;
-	user_read(&owner, sizeof(owner), frame + layout.frame_owner);
+	user_read_wait(&owner, sizeof(owner), frame + layout.frame_owner);
 	return owner == PYP_OWNER_THREAD;
 }
 

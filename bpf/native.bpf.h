@@ -84,7 +84,7 @@ static __always_inline int native_callable(struct pt_regs *ctx, __u64 cookie, __
 		return -1;
 	s = &native_sites[i];
 	*ret = arch_reg(ctx, s->reg);
-	if (s->deref && user_read(ret, sizeof(*ret), *ret + (__s64)s->disp))
+	if (s->deref && user_read_wait(ret, sizeof(*ret), *ret + (__s64)s->disp))
 		return -1;
 	*ret &= ~3ull;
 	return 0;
@@ -109,16 +109,19 @@ static __always_inline void native_same_set(__u64 cookie, __u64 method)
 		native_same[i] = core_same_entry(method, epoch);
 }
 
+typedef long (*user_read_fn)(void *dst, __u32 size, __u64 addr);
+
 /*
  * Fill *ret from the called object. Returns 1 if it is a C function, 0 if not, -1 if it cannot be
  * read.
  */
-static __always_inline int native_call_read(__u64 object, struct native_call *ret)
+static __always_inline int native_call_read(__u64 object, user_read_fn read,
+					    struct native_call *ret)
 {
 	struct method_def def;
 	struct callable c = {};
 
-	if (user_read(&c, sizeof(c), object + layout.object_type))
+	if (read(&c, sizeof(c), object + layout.object_type))
 		return -1;
 	if (c.type == native_types.function || c.type == native_types.cmethod) {
 		ret->method = c.function.method;
@@ -136,7 +139,7 @@ static __always_inline int native_call_read(__u64 object, struct native_call *re
 	ret->print = PRINT_STATIC;
 	if (ret->method - native_types.image < native_types.image_size)
 		return 1;
-	if (user_read(&def, sizeof(def), ret->method))
+	if (read(&def, sizeof(def), ret->method))
 		return -1;
 	ret->print = core_method_print(def.name, def.function);
 	return 1;
@@ -148,7 +151,9 @@ static __always_inline int native_call_of(struct pt_regs *ctx, __u64 cookie,
 {
 	__u64 object;
 
-	return native_callable(ctx, cookie, &object) ? -1 : native_call_read(object, ret);
+	if (native_callable(ctx, cookie, &object))
+		return -1;
+	return native_call_read(object, user_read_wait, ret);
 }
 
 /*

@@ -205,7 +205,7 @@ static __always_inline void top_read(__u64 frame, struct native_top *top)
 	if (user_read(&stack, sizeof(stack), frame + native_calls.frame_stack) || !stack ||
 	    user_read(&object, sizeof(object), stack - 8 * slots) || !(object & ~3ull))
 		return;
-	if (native_call_read(object & ~3ull, &c) <= 0)
+	if (native_call_read(object & ~3ull, user_read, &c) <= 0)
 		return;
 	method_known(&c);
 	top->at = c.method;
@@ -306,7 +306,7 @@ static long sample_record(__u64 index, struct sample *s)
 	}
 	arg |= s->flags | walk_flags(end, index == SAMPLE_RECORDS - 1);
 	if (arg & PYP_SAMPLE_TRUNCATED && !sampling.top)
-		count(PYP_LOSS_chain_truncated);
+		count(PYP_LOSS_samples_truncated);
 	rec_head(&r->h, bpf_ktime_get_ns(), s->walk.tid, PYP_REC_SAMPLE, 0, arg);
 	r->period = s->period;
 	r->first = index * PYP_SAMPLE_CODES;

@@ -67,7 +67,7 @@ static long chain_record(__u64 index, struct chain *c)
  */
 static __always_inline int chain_send(__u32 tid, __u64 frame, __u32 flags)
 {
-	struct chain c = {.walk = {.next = frame, .tid = tid}, .flags = flags};
+	struct chain c = {.walk = {.next = frame, .tid = tid, .wait = 1}, .flags = flags};
 
 	bpf_loop(PYP_CHAIN_MAX_DEPTH, walk_names, &c.walk, 0);
 	c.walk.next = frame;
@@ -96,7 +96,8 @@ static __always_inline int yield_is_cut(__u32 kind, __u64 frame)
 	__u64 previous = 0;
 
 	return kind == PYP_SITE_YIELD &&
-	       !user_read(&previous, sizeof(previous), frame + layout.frame_previous) && !previous;
+	       !user_read_wait(&previous, sizeof(previous), frame + layout.frame_previous) &&
+	       !previous;
 }
 
 __noinline int thread_announce(__u32 tid, __u32 kind, __u64 frame)

@@ -71,9 +71,10 @@ static __noinline __u32 generator_arg(__u64 frame, __u64 code)
 	int start = 0;
 
 	if (!layout.code_start)
-		start = !user_read(&lasti, sizeof(lasti), frame + layout.frame_instr) && lasti < 0;
-	else if (!user_read(&at, sizeof(at), frame + layout.frame_instr) &&
-		 !user_read(&first, sizeof(first), code + layout.code_first))
+		start = !user_read_wait(&lasti, sizeof(lasti), frame + layout.frame_instr) &&
+			lasti < 0;
+	else if (!user_read_wait(&at, sizeof(at), frame + layout.frame_instr) &&
+		 !user_read_wait(&first, sizeof(first), code + layout.code_first))
 		start = core_is_start(at - (code + layout.code_start), first);
 	return PYP_ENTER_GENERATOR | (start ? PYP_ENTER_START : 0);
 }
@@ -124,10 +125,10 @@ static __always_inline __u64 current_instr(__u64 frame)
 	__s32 index = -1;
 
 	if (!raising.index_unit)
-		return user_read(&at, sizeof(at), frame + layout.frame_instr) ? 0 : at;
-	if (user_read(&index, sizeof(index), frame + layout.frame_instr) || index < 0 ||
-	    user_read(&at, sizeof(at), frame + layout.frame_code) ||
-	    user_read(&at, sizeof(at), at + raising.code_bytes))
+		return user_read_wait(&at, sizeof(at), frame + layout.frame_instr) ? 0 : at;
+	if (user_read_wait(&index, sizeof(index), frame + layout.frame_instr) || index < 0 ||
+	    user_read_wait(&at, sizeof(at), frame + layout.frame_code) ||
+	    user_read_wait(&at, sizeof(at), at + raising.code_bytes))
 		return 0;
 	return at + raising.bytes_data + (__u64)index * raising.index_unit;
 }
@@ -138,7 +139,7 @@ __noinline __u32 leave_arg(__u64 frame)
 	__u8 code[4]; /* this instruction and the next one */
 	__u64 at = current_instr(frame);
 
-	if (!at || user_read(code, sizeof(code), at))
+	if (!at || user_read_wait(code, sizeof(code), at))
 		return 0;
 	if (raising.ends[code[0] / 64] >> code[0] % 64 & 1)
 		return 0;

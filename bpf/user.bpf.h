@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reads of the target's memory. */
+/*
+ * Reads of the target's memory.
+ *
+ * A page that the target has written can be absent for a moment: the kernel moves pages to make
+ * room for large ones (compaction), and a page has no entry in the page table while it is copied
+ * (Linux 6.18, mm/migrate.c, migrate_pages_batch). The target itself would wait in its page fault.
+ * Programs of probes wait as well. They do not sleep for the page, as a target could let them sleep
+ * forever (userfaultfd, a file of FUSE), which would block the removal of every sleepable BPF
+ * program of the machine.
+ */
 #ifndef PYPROF_USER_BPF_H
 #define PYPROF_USER_BPF_H
 
@@ -8,6 +17,21 @@
 static __always_inline long user_read(void *dst, __u32 size, __u64 addr)
 {
 	return bpf_probe_read_user(dst, size, (const void *)addr);
+}
+
+/*
+ * Wait until memory can be read, for USER_WAIT_NS at most. Returns 0, or -1 if it still cannot be
+ * read. To be called by programs of probes only: those of interrupts and of the scheduler must not
+ * wait.
+ */
+int user_wait(__u64 addr, __u32 size);
+
+/* Like user_read. Waits for pages that are absent for a moment; see user_wait. */
+static __always_inline long user_read_wait(void *dst, __u32 size, __u64 addr)
+{
+	long r = user_read(dst, size, addr);
+
+	return r && !user_wait(addr, size) ? user_read(dst, size, addr) : r;
 }
 
 #endif

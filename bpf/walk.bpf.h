@@ -14,7 +14,7 @@ struct walk {
 	__u64 frame;
 	__u64 code;
 	__u32 tid;
-	__u32 pad;
+	__u32 wait; /* 1: wait for absent pages, see user.bpf.h */
 };
 
 enum walk_result { WALK_FRAME, WALK_END, WALK_CUT, WALK_FULL };
@@ -37,6 +37,7 @@ static __always_inline int walk_step(struct walk *w, walk_look_fn look, int unkn
 
 	if (!w)
 		return WALK_CUT;
+	h.wait = w->wait;
 	for (int i = 0; i < WALK_HOPS; i++) {
 		frame = w->next;
 		if (!frame)

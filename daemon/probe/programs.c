@@ -101,8 +101,8 @@ static bool samples_native(const struct probe_opts *o)
 
 /*
  * Prepares a program for a multi-uprobe link. The kernel calls sleepable programs at less cost, some
- * 14 ns per hit; ours never sleeps, because its reads do not wait for pages. All kernels with such
- * links (6.6) allow sleepable programs to use our maps (6.1).
+ * 14 ns per hit; ours never sleeps (see bpf/user.bpf.h). All kernels with such links (6.6) allow
+ * sleepable programs to use our maps (6.1).
  */
 static int set_multi(struct bpf_program *prog)
 {

@@ -396,7 +396,7 @@ Test(modes, sample_deep_stacks, .timeout = 120)
 
 		start_shares(&t, &py, MODE_SAMPLE, "deep", cases[i].depth);
 		s = after_samples(&t, 200);
-		cut = s->targets[0].losses[PYP_LOSS_chain_truncated];
+		cut = s->targets[0].losses[PYP_LOSS_samples_truncated];
 		cr_assert_gt(share(s, "deep"), 99);
 		cr_assert_eq(share(s, "main") > 99, cases[i].whole);
 		cr_assert_eq(share(s, "(truncated)") > 99, !cases[i].whole);
