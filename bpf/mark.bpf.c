@@ -2,10 +2,13 @@
 /*
  * Marks: instructions of the evaluator that are executed rarely enough to be counted all the time. How
  * often they are executed in a window, and in all, shows which part of the program's work the window has
- * seen, whatever the probes cost there. A mark's cookie is its number + 1.
+ * seen, whatever the probes cost there. Before and during a trace they are only counted. A mark's
+ * cookie is its number + 1.
  */
 #include "ids.bpf.h"
 #include "ring.bpf.h"
+
+const volatile __u32 mark_records = 0;
 
 /* Since load; marks of several threads are counted at the same time. */
 __u64 mark_hits[PYP_MARKS];
@@ -41,6 +44,8 @@ int on_mark(struct pt_regs *ctx)
 	if (check_tgid && id >> 32 != target_tgid)
 		return 0;
 	__sync_fetch_and_add(&mark_hits[mark], 1);
+	if (!mark_records)
+		return 0;
 	mark_thread(id);
 	if (active != PYP_ACTIVE_ON)
 		return 0;

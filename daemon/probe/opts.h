@@ -40,6 +40,7 @@ struct probe_opts {
 	bool collections;  /* include garbage collections, if the plan has them; not MODE_SAMPLE */
 	size_t ring_bytes; /* a power of two, at least a page */
 	bool marks;	   /* probe_marks_attach will be called; MODE_TRACE */
+	bool mark_records; /* marks are recorded and counted by thread, too */
 	bool light;	   /* MODE_SAMPLE: small maps, see struct target_opts */
 	const struct layout *layout;
 	const struct plan *plan; /* borrowed for the probe's lifetime; NULL: MODE_SAMPLE */

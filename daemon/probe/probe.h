@@ -133,8 +133,8 @@ void probe_window_silence(struct probe *p, uint64_t *ret_ts);
 void probe_window_close(struct probe *p);
 bool probe_window_ready(struct probe *p);
 /*
- * Marks, for windows: instructions of the plan, by number, that are counted all the time and recorded in
- * windows (MARK). Attach at most one set at a time; -EOPNOTSUPP: this kernel or this probe has none.
+ * Marks: instructions of the plan, by number, that are counted all the time, also before probe_attach,
+ * and recorded in windows (MARK) if the options say so. Attach at most one set at a time; -EOPNOTSUPP: this kernel or this probe has none.
  * release starts to detach; released returns whether that has finished. The counts are since the probe
  * was opened. probe_detach detaches marks as well.
  */

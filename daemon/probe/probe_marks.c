@@ -50,6 +50,8 @@ int probe_marks_attach(struct probe *p, const uint8_t *which, uint32_t n)
 	if (r < 0)
 		return r;
 	p->marks = r;
+	if (p->skel->bss->active == PYP_ACTIVE_OFF)
+		p->skel->bss->active = PYP_ACTIVE_BETWEEN;
 	p->marks_releasing = false;
 	return 0;
 }

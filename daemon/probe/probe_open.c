@@ -145,9 +145,10 @@ bool probe_opens(const struct probe *p, const struct probe_opts *opts)
 	return own->pid == opts->pid && own->tid == opts->tid && own->mode == opts->mode &&
 	       own->counters == opts->counters && own->builtins == opts->builtins &&
 	       own->collections == opts->collections && own->ring_bytes == opts->ring_bytes &&
-	       own->marks == opts->marks && own->light == opts->light &&
-	       own->layout == opts->layout && own->plain == opts->plain &&
-	       own->walks == opts->walks && own->sampling.rate == opts->sampling.rate &&
+	       own->marks == opts->marks && own->mark_records == opts->mark_records &&
+	       own->light == opts->light && own->layout == opts->layout &&
+	       own->plain == opts->plain && own->walks == opts->walks &&
+	       own->sampling.rate == opts->sampling.rate &&
 	       own->sampling.when == opts->sampling.when && own->sampling.top == opts->sampling.top;
 }
 
@@ -197,6 +198,7 @@ void probe_free(struct probe *p)
 	if (p->opening.skel)
 		programs_abandon(&p->opening);
 	probe_detach(p);
+	probe_marks_detach(p);
 	if (p->shares)
 		ticker_done();
 	ring_free(p->ring);

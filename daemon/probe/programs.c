@@ -260,6 +260,7 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 		r = bpf_program__set_autoload(skel->progs.on_mark, o->marks);
 	if (!r)
 		r = bpf_map__set_autocreate(skel->maps.mark_threads, o->marks);
+	skel->rodata->mark_records = o->mark_records;
 	if (!r && o->marks && mechanism != PROBE_TRACEFS)
 		r = set_multi(skel->progs.on_mark);
 	if (!r && o->light)

@@ -3,6 +3,8 @@
  * The collector of mode trace: records every call and every return from start to stop. With --rate,
  * timers also sample, which shows how much of the time the probes take: see snapshot/reconcile.h.
  */
+#include <unistd.h>
+
 #include "session/collector.h"
 #include "session/tracee.h"
 
@@ -14,7 +16,31 @@ static int trace_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 
 	if (r == 0)
 		tracee_add_initial(t);
+	/* A link of any process, and then of none, removes what children have inherited. */
+	if (r == 0 && pace_start(&t->pace, t->probe))
+		tracee_sweep_child(t, getpid());
 	return r;
+}
+
+static void trace_stop(struct tracee *t)
+{
+	pace_stop(&t->pace);
+}
+
+static void trace_clear(struct tracee *t)
+{
+	pace_clear(&t->pace);
+}
+
+static void trace_turn(struct tracee *t)
+{
+	pace_check(&t->pace, t->probe);
+}
+
+static void trace_interrupt(struct tracee *t, uint64_t ts)
+{
+	pace_forget(&t->pace);
+	tracee_cease(t, ts);
 }
 
 /*
@@ -24,6 +50,7 @@ static int trace_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 static void trace_report(const struct tracee *t, struct snapshot_target *slot)
 {
 	collector_report_samples(t, slot);
+	pace_report(&t->pace, &slot->beside);
 	if (!slot->cost.known && slot->estimate.of_probes >= SAMPLES_LEAST)
 		slot->cost = tracee_cost(t);
 }
@@ -36,7 +63,10 @@ const struct collector collector_trace = {
 	.samples_top = true,
 	.check = collector_can_sample,
 	.start = trace_start,
+	.stop = trace_stop,
 	.finish = collector_finish,
-	.interrupt = tracee_cease,
+	.interrupt = trace_interrupt,
+	.clear = trace_clear,
+	.turn = trace_turn,
 	.report = trace_report,
 };

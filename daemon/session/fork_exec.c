@@ -481,6 +481,7 @@ static struct probe_opts spare_opts(const struct tracee *from)
 		.ring_bytes = from->opts.ring_bytes,
 		.mode = from->opts.mode.mode,
 		.marks = from->collector->windows,
+		.mark_records = from->collector->windows,
 		.plain = !from->warning[0],
 		.layout = &from->python->layout,
 		.sampling = tracee_sampling(from, &from->opts, from->python),

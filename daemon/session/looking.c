@@ -29,9 +29,10 @@ enum looking_step {
 	LOOKING_SAMPLING,
 	LOOKING_FORECASTING,
 	LOOKING_LOADING,
+	LOOKING_PACING,
 };
 static const char *const step_names[] = {"planning", "verifying",   "calibrating", "loading",
-					 "sampling", "forecasting", "loading"};
+					 "sampling", "forecasting", "loading",	   "pacing"};
 
 struct looking {
 	struct sessions *set;
@@ -109,11 +110,24 @@ static bool sample_on(struct looking *l)
 	return set_timer(l, next < l->until_ns ? next : l->until_ns);
 }
 
-/* The last step: its own programs. False: they are loaded. */
+static bool pace_on(struct looking *l)
+{
+	uint64_t next_ns = pace_turn(&l->tracee->pace);
+
+	return next_ns && observe(l, LOOKING_PACING, tracee_now() + next_ns);
+}
+
+/* The last step, for which its own programs are loaded. False: there is none. */
+static bool begin_pacing(struct looking *l)
+{
+	return !l->stopped && tracee_pace_begin(l->tracee) && pace_on(l);
+}
+
+/* The step before. False: nothing is to be waited for. */
 static bool await_programs(struct looking *l)
 {
 	l->step = LOOKING_LOADING;
-	return !tracee_is_loaded(l->tracee);
+	return !tracee_is_loaded(l->tracee) || begin_pacing(l);
 }
 
 /* Count its calls, or go on to do so. */
@@ -164,7 +178,9 @@ static bool go_on(struct looking *l)
 		tracee_refer_end(l->tracee);
 		return survey(l);
 	case LOOKING_LOADING:
-		break;
+		return begin_pacing(l);
+	case LOOKING_PACING:
+		return pace_on(l);
 	}
 	return false;
 }
@@ -178,6 +194,7 @@ static bool is_waiting(struct looking *l)
 	case LOOKING_LOADING_OBSERVERS:
 		return !tracee_observers_are_loaded(l->tracee);
 	case LOOKING_SAMPLING:
+	case LOOKING_PACING:
 		return tracee_now() < l->until_ns;
 	case LOOKING_FORECASTING:
 		return tracee_now() < l->until_ns || !tracee_observers_are_loaded(l->tracee);

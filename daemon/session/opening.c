@@ -23,6 +23,8 @@
 
 /* Some microseconds each. */
 #define WALKS_PER_S 500
+/* Traces that cost less have no need of the pace, as a part of the CPU time. */
+#define PACE_COST 0.3
 
 #define HOLD_GAP " were not traced after the thread that owned the probes ended"
 
@@ -274,6 +276,12 @@ static int tracee_check(struct tracee *t, struct diag *diag)
 	return r == 0 && t->collector->check ? t->collector->check(t, diag) : r;
 }
 
+/* See session/pace.h. */
+static bool has_pace(const struct tracee *t)
+{
+	return t->collector == &collector_trace && t->plan.nmarks && target_opts_rate(&t->opts);
+}
+
 static struct probe_opts load_opts(const struct tracee *t)
 {
 	return (struct probe_opts){
@@ -286,7 +294,8 @@ static struct probe_opts load_opts(const struct tracee *t)
 		.collections = true,
 		.native = python_native_types(t->python),
 		.ring_bytes = t->opts.ring_bytes,
-		.marks = t->collector->windows,
+		.marks = t->collector->windows || has_pace(t),
+		.mark_records = t->collector->windows,
 		.light = t->opts.light,
 		.layout = &t->python->layout,
 		.plan = t->collector->probes ? &t->plan : NULL,
@@ -339,7 +348,8 @@ bool tracee_is_loaded(const struct tracee *t)
 /* Another client may have asked for the target with other options. */
 static int take_loaded(struct tracee *t, struct diag *diag)
 {
-	_cleanup_(probe_freep) struct probe *p = TAKE_PTR(t->loading);
+	_cleanup_(probe_freep) struct probe *p = t->probe ? TAKE_PTR(t->probe)
+							  : TAKE_PTR(t->loading);
 	const struct probe_opts po = load_opts(t);
 	int r;
 
@@ -349,6 +359,15 @@ static int take_loaded(struct tracee *t, struct diag *diag)
 	if (r == 0)
 		t->probe = TAKE_PTR(p);
 	return r;
+}
+
+bool tracee_pace_begin(struct tracee *t)
+{
+	if (!has_pace(t) || !t->reference || !t->loading || !t->forecast.known ||
+	    forecast_cost(&t->forecast, &t->opts) < PACE_COST || take_loaded(t, NULL) < 0)
+		return false;
+	pace_begin(&t->pace, t->probe, t->target->pid, t->plan.nmarks);
+	return true;
 }
 
 static int tracee_load(struct tracee *t, struct diag *diag)

@@ -12,10 +12,11 @@
 #include "probe/probe.h"
 #include "python/python.h"
 #include "session/breaker.h"
+#include "session/choosing.h"
 #include "session/collector.h"
 #include "session/counting.h"
 #include "session/reference.h"
-#include "session/marks.h"
+#include "session/pace.h"
 #include "session/session.h"
 #include "session/strangers.h"
 #include "session/survey.h"
@@ -52,10 +53,7 @@ struct windowed {
 	uint64_t links_ns;   /* estimated time of opening and closing windows */
 	/* When the window was closed, while its records are still being read; 0: they are not. */
 	uint64_t closed_ns, closed_cpu_ns;
-	struct marks marks;
-	uint64_t marks_end_cpu_ns; /* CPU time at marks_end_ns: */
-	uint64_t marks_end_ns;	   /* when they began to be detached; 0: they have not */
-	uint64_t marks_hits;	   /* while they were chosen */
+	struct choosing choosing;
 	unsigned int marks_given_up;
 	bool marks_are_unfit;
 	double marks_per_ns;	       /* their rate in the beginning */
@@ -92,6 +90,7 @@ struct tracee {
 	const struct collector *collector;
 	struct windowed windowed; /* collector_windowed's */
 	struct counting counting; /* collector_count's */
+	struct pace pace;	  /* collector_trace's */
 	struct breaker breaker;
 	uint64_t start_cpu_ns;		 /* its CPU time when tracing began */
 	uint64_t known_ns, known_cpu_ns; /* the same when attaching began, or it was forked */
@@ -200,6 +199,8 @@ void tracee_refer_end(struct tracee *t);
 /* And count its calls, for t->forecast, as survey_next(). Returns a negative errno if there will be no
  * forecast. */
 int tracee_survey_next(struct tracee *t);
+/* And measure its pace with these programs, by calls of pace_turn(). Returns false if that is not needed. */
+bool tracee_pace_begin(struct tracee *t);
 /* Finally: everything up to loaded BPF programs. The target is not modified. */
 int tracee_open(struct tracee *t, struct diag *diag);
 void tracee_free(struct tracee *t);

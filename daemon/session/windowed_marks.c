@@ -15,59 +15,30 @@ struct others {
 	uint64_t marks;
 };
 
-static void attach(struct tracee *t)
+/* Marks are counted from now on. */
+static void begin_counting(struct tracee *t)
 {
-	struct marks *m = &t->windowed.marks;
-	uint64_t counts[PYP_MARKS];
-
-	if (probe_marks_attach(t->probe, m->v, m->n) < 0) {
-		m->state = MARKS_NONE;
-		return;
-	}
-	/* Attaching takes some milliseconds, in which there are few hits. */
-	tracee_read_cpu(t);
-	probe_marks_read(t->probe, counts);
-	marks_attached(m, tracee_now(), t->cpu_ns, counts);
-}
-
-/* v is being detached, or was. */
-static void go_on(struct tracee *t)
-{
-	struct marks *m = &t->windowed.marks;
-	uint64_t counts[PYP_MARKS];
-
-	if (!probe_marks_released(t->probe))
-		return;
-	probe_marks_read(t->probe, counts);
-	t->windowed.marks_hits += marks_hits(m, counts);
-	marks_next(m, t->windowed.marks_end_cpu_ns, counts);
-	t->windowed.marks_end_ns = 0;
-	if (m->state == MARKS_NONE || m->state == MARKS_NEW)
-		return;
-	if (m->state == MARKS_KEPT)
-		probe_marks_forget_threads(t->probe);
-	attach(t);
-	if (m->state == MARKS_KEPT) {
-		windowed_count_gap(t);
-		profile_count_marks(t->profile, true, 0);
-		t->windowed.marks_per_ns = 0;
-		t->windowed.marks_since_taken_ns = windowed_taken(t);
-	}
+	probe_marks_forget_threads(t->probe);
+	windowed_count_gap(t);
+	profile_count_marks(t->profile, true, 0);
+	t->windowed.marks_per_ns = 0;
+	t->windowed.marks_since_taken_ns = windowed_taken(t);
 }
 
 bool windowed_marks_choosing(const struct tracee *t)
 {
 	const struct windowed *w = &t->windowed;
 
-	if (w->marks.state == MARKS_NEW && t->cpu_ns < w->marks.wait_cpu_ns)
+	if (choosing_waits(&w->choosing, t->cpu_ns))
 		return false;
-	return !w->ctl.open && w->marks.state != MARKS_KEPT && w->marks.state != MARKS_NONE;
+	return !w->ctl.open && w->choosing.marks.state != MARKS_KEPT &&
+	       w->choosing.marks.state != MARKS_NONE;
 }
 
 static void begin(struct tracee *t, uint64_t unlike_ns)
 {
-	marks_begin(&t->windowed.marks, t->plan.nmarks, t->opts.max_overhead / 100.0);
-	t->windowed.marks_end_ns = 0;
+	marks_begin(&t->windowed.choosing.marks, t->plan.nmarks, t->opts.max_overhead / 100.0);
+	t->windowed.choosing.end_ns = 0;
 	t->windowed.marks_cleared = 0;
 	t->windowed.marks_are_unfit = false;
 	profile_count_marks(t->profile, false, unlike_ns);
@@ -75,12 +46,7 @@ static void begin(struct tracee *t, uint64_t unlike_ns)
 
 static uint64_t kept_hits(const struct tracee *t)
 {
-	uint64_t counts[PYP_MARKS];
-
-	if (t->windowed.marks.state != MARKS_KEPT || !t->probe)
-		return 0;
-	probe_marks_read(t->probe, counts);
-	return marks_hits(&t->windowed.marks, counts);
+	return choosing_kept_hits(&t->windowed.choosing, t->probe);
 }
 
 static void on_thread(void *ctx, uint32_t tid, uint64_t marks)
@@ -96,7 +62,7 @@ static uint64_t others_hits(const struct tracee *t)
 {
 	struct others o = {.profile = t->profile};
 
-	if (t->windowed.marks.state == MARKS_KEPT && t->probe)
+	if (t->windowed.choosing.marks.state == MARKS_KEPT && t->probe)
 		probe_marks_threads(t->probe, on_thread, &o);
 	return o.marks;
 }
@@ -105,10 +71,10 @@ static uint64_t others_hits(const struct tracee *t)
 static void read_first_rate(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
-	const double passed = (double)(tracee_now() - w->marks.begun_ns);
+	const double passed = (double)(tracee_now() - w->choosing.marks.begun_ns);
 	double own;
 
-	if (w->marks.state != MARKS_KEPT || (w->marks_per_ns > 0 && passed > FIRST_NS))
+	if (w->choosing.marks.state != MARKS_KEPT || (w->marks_per_ns > 0 && passed > FIRST_NS))
 		return;
 	own = passed - (double)(windowed_taken(t) - w->marks_since_taken_ns);
 	w->marks_per_ns = own > passed / 10 ? (double)kept_hits(t) / own : 0;
@@ -133,10 +99,10 @@ bool windowed_marks_unfit(struct tracee *t)
 	struct windowed *w = &t->windowed;
 	uint64_t counts[PYP_MARKS];
 
-	if (w->marks.state != MARKS_KEPT || w->marks_are_unfit)
+	if (w->choosing.marks.state != MARKS_KEPT || w->marks_are_unfit)
 		return w->marks_are_unfit;
 	probe_marks_read(t->probe, counts);
-	w->marks_are_unfit = marks_unfit(&w->marks, tracee_now(), t->cpu_ns, counts);
+	w->marks_are_unfit = marks_unfit(&w->choosing.marks, tracee_now(), t->cpu_ns, counts);
 	return w->marks_are_unfit;
 }
 
@@ -154,48 +120,36 @@ static void give_up(struct tracee *t)
 	if (!windowed_marks_unfit(t))
 		return;
 	windowed_count_gap(t);
-	report(t, w->marks.last_hits);
-	unlike_ns = tracee_now() - w->marks.last_ns;
-	w->marks_hits += kept_hits(t);
+	report(t, w->choosing.marks.last_hits);
+	unlike_ns = tracee_now() - w->choosing.marks.last_ns;
+	w->choosing.hits += kept_hits(t);
 	probe_marks_detach(t->probe);
 	begin(t, unlike_ns);
 	if (++w->marks_given_up == GIVE_UP_MAX)
-		w->marks.state = MARKS_NONE;
+		w->choosing.marks.state = MARKS_NONE;
 }
 
 bool windowed_marks_turn(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
-	uint64_t counts[PYP_MARKS];
 
 	read_first_rate(t);
 	give_up(t);
 	if (!windowed_marks_choosing(t))
 		return false;
-	if (w->marks.state == MARKS_NEW) {
-		attach(t);
-	} else if (w->marks_end_ns) {
-		go_on(t);
-	} else {
-		probe_marks_read(t->probe, counts);
-		if (marks_enough(&w->marks, tracee_now(), counts)) {
-			tracee_read_cpu(t);
-			w->marks_end_ns = tracee_now();
-			w->marks_end_cpu_ns = t->cpu_ns;
-			probe_marks_release(t->probe);
-		}
-	}
+	if (choosing_turn(&w->choosing, t->probe, t->target->pid))
+		begin_counting(t);
 	return true;
 }
 
 void windowed_marks_clear(struct tracee *t)
 {
 	t->windowed.marks_cleared = kept_hits(t);
-	if (t->windowed.marks.state == MARKS_KEPT && t->probe)
+	if (t->windowed.choosing.marks.state == MARKS_KEPT && t->probe)
 		probe_marks_forget_threads(t->probe);
 }
 
 uint64_t windowed_marks_ns(const struct tracee *t)
 {
-	return (uint64_t)(MARKS_HIT_NS * (double)(t->windowed.marks_hits + kept_hits(t)));
+	return (uint64_t)(MARKS_HIT_NS * (double)(t->windowed.choosing.hits + kept_hits(t)));
 }

@@ -38,7 +38,8 @@
  *
  * If functions' times differ from that by more than the errors explain, the program behaves
  * differently than before; the errors of the shares are then increased until they explain the
- * difference. Finally, the two times of each function are combined by precision.
+ * difference. If the program's progress shows the total (session/pace.h), that is one more measurement.
+ * Finally, the two times of each function are combined by precision.
  *
  * Contexts of a function keep the proportions of the trace. So do the C functions that it calls,
  * and all of these share one row, because both kinds of samples identify the Python function but
@@ -211,6 +212,10 @@ static double misfit(const struct reconcile *r, const struct reconcile_row *rows
 			       log(v *
 				   square(likely_ns(r, &rows[i], share, rest + share.ns) / total));
 		}
+	}
+	if (r->total_ns > 0) {
+		*ret_weight += 1 / square(r->total_error_ns);
+		sum += square((total - r->total_ns) / r->total_error_ns);
 	}
 	return sum + square((*ret_times - 1) / TIMES_ERROR);
 }
@@ -549,12 +554,34 @@ static void set_variances(struct snapshot *s, const struct reconcile *r, double 
 	}
 }
 
+/*
+ * The undisturbed time of the rows, by the program's progress. The pace includes the time of threads
+ * that are not in the trace, which the process's CPU time shows, and that of collections, which have
+ * no rows.
+ */
+static void set_total(const struct snapshot_target *t, const struct reconcile_row *rows,
+		      const double *collected, size_t n, struct reconcile *r)
+{
+	const struct snapshot_beside *b = &t->beside;
+	double traced = 0, collections = 0, part;
+
+	if (b->undisturbed_ns <= 0 || b->process_cpu_ns <= 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		traced += rows[i].own + rows[i].taken + collected[i];
+		collections += collected[i];
+	}
+	part = fmin(1, traced / b->process_cpu_ns);
+	r->total_ns = part * b->undisturbed_ns - collections;
+	r->total_error_ns = hypot(b->undisturbed_error, 1 - part) * b->undisturbed_ns;
+}
+
 int reconcile_target(struct snapshot *s, struct snapshot_target *t, const uint64_t *taken)
 {
 	_cleanup_free_ struct reconcile_row *rows = calloc((size_t)s->nfuncs + 1, sizeof(*rows));
 	_cleanup_free_ struct portion *portions = calloc((size_t)s->nfuncs + 1, sizeof(*portions));
 	_cleanup_free_ double *collected = calloc((size_t)s->nfuncs + 1, sizeof(*collected));
-	const struct reconcile r = {
+	struct reconcile r = {
 		.period_ns = (double)t->estimate.period_ns,
 		.slowdown_ns = t->estimate.samples ? cost_cold(hit_ns(&t->cost)) : 0,
 		.disturbed = disturbed(t),
@@ -563,6 +590,7 @@ int reconcile_target(struct snapshot *s, struct snapshot_target *t, const uint64
 	if (!rows || !portions || !collected)
 		return -ENOMEM;
 	fill_rows(s, t, taken, rows, collected);
+	set_total(t, rows, collected, (size_t)s->nfuncs + 1, &r);
 	if (reconcile_solve(&r, rows, (size_t)s->nfuncs + 1) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->nnodes; i++) {

@@ -3,6 +3,7 @@
 #include "snapshot/since.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -415,6 +416,8 @@ static int subtract_target(const struct subtraction *d, struct snapshot_target *
 	t->start_ns = b->end_ns;
 	t->start_unix_ns = b->end_unix_ns;
 	t->since = true;
+	t->beside.undisturbed_ns -= fmin(t->beside.undisturbed_ns, b->beside.undisturbed_ns);
+	t->beside.process_cpu_ns -= fmin(t->beside.process_cpu_ns, b->beside.process_cpu_ns);
 	return subtract_samples(d, &t->beside.trace, &b->beside.trace);
 }
 

@@ -173,9 +173,14 @@ struct snapshot_sampled {
 	uint64_t outside; /* outside any function */
 };
 
-/* Samples taken during a trace and before it; kept until snapshot_correct has used them. */
+/*
+ * Samples taken during a trace and before it, and the CPU time that the same work takes undisturbed,
+ * by the marks that were passed (session/pace.h), with its relative standard error; 0: unknown.
+ * process_cpu_ns: what all threads used meanwhile. Kept until snapshot_correct has used them.
+ */
 struct snapshot_beside {
 	struct snapshot_sampled trace, before;
+	double undisturbed_ns, undisturbed_error, process_cpu_ns;
 };
 
 /* Waiting with the reason "other", by system call; the longest ones. */

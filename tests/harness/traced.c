@@ -360,12 +360,15 @@ static void on_end(void *ctx, pid_t pid)
 	t->ended++;
 }
 
-/* Run the loop while the target is being attached. It is not observed, as that takes too long. */
+/* Run the loop while the target is being attached. */
 static int look(struct traced *t, struct diag *diag)
 {
+	const struct target_opts opts = sessions_target_opts(t->sessions);
 	int r;
 
-	while ((r = sessions_look_stopped(t->sessions, t->pid, 0, diag)) == -EINPROGRESS)
+	while ((r = t->observe
+			    ? sessions_look(t->sessions, t->pid, &opts, 0, diag)
+			    : sessions_look_stopped(t->sessions, t->pid, 0, diag)) == -EINPROGRESS)
 		cr_assert(sd_event_run(t->event, UINT64_MAX) >= 0);
 	return r;
 }

@@ -48,6 +48,7 @@ struct traced {
 	bool follow;		   /* include children; set before traced_attach() */
 	size_t max_children;	   /* at a time; 0: the default */
 	bool idle;		   /* do not start; set before traced_attach() */
+	bool observe;		   /* sample and count it before; set before traced_attach() */
 	unsigned int max_overhead; /* set before traced_attach() */
 	unsigned int stop_above;   /* set before traced_attach() */
 	unsigned int ended;	   /* number of calls of on_end() */

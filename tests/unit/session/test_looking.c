@@ -174,6 +174,22 @@ int tracee_survey_next(struct tracee *t)
 	return counts ? moments++ % 3 < 2 : -EOPNOTSUPP;
 }
 
+static bool has_pace;
+static unsigned int paces;
+
+bool tracee_pace_begin(struct tracee *t)
+{
+	(void)t;
+	return has_pace;
+}
+
+/* Three turns, one a millisecond. */
+uint64_t pace_turn(struct pace *p)
+{
+	(void)p;
+	return paces++ % 3 < 2 ? 1000000 : 0;
+}
+
 void tracee_set_opts(struct tracee *t, const struct target_opts *o)
 {
 	t->opts = *o;
@@ -457,15 +473,43 @@ Test(looking, waits_for_programs)
 	teardown();
 }
 
+/* The last step; also if there was nothing to wait for before. */
+Test(looking, measures_the_pace)
+{
+	has_pace = true;
+	cr_assert(begin(11, 1) == -EINPROGRESS && begin(12, 1) == -EINPROGRESS);
+	end_inspection(0);
+	cr_assert(is_at(0, 11, "pacing") && paces == 1 && reported == 0);
+	looking_loaded(&set);
+	cr_assert(paces == 1, "only when it is due");
+	now_ns += 1000000;
+	looking_loaded(&set);
+	cr_assert(is_at(0, 11, "pacing") && paces == 2);
+	now_ns += 1000000;
+	run_until_reported(1);
+	cr_assert(paces == 3 && begin(11, 1) == 0);
+	target_loads = true;
+	end_inspection(1);
+	cr_assert(is_at(0, 12, "loading") && paces == 3);
+	target_loads = false;
+	looking_loaded(&set);
+	cr_assert(is_at(0, 12, "pacing") && looking_cancel(&set, 12));
+	cr_assert(nothing_is_attached());
+	has_pace = false;
+	paces = 0;
+	teardown();
+}
+
 /* A process that is stopped is not observed. */
 Test(looking, is_not_observed_while_stopped)
 {
-	samples = counts = true;
+	samples = counts = has_pace = true;
 	cr_assert(begin_with(&(struct looking_of){.pid = 11, .opts = &opts, .stopped = true}) ==
 		  -EINPROGRESS);
 	end_inspection(0);
 	cr_assert(reported == 1 && prepared == 1 && moments == 0 && nothing_is_attached());
-	cr_assert(loads == 1 && observed == 0);
+	cr_assert(loads == 1 && observed == 0 && paces == 0);
+	has_pace = false;
 	cr_assert(begin(11, 1) == 0);
 	teardown();
 }

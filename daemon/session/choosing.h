@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Chooses a process's marks: attaches them and reads their counts, as session/marks.h asks. */
+#ifndef PYPROF_SESSION_CHOOSING_H
+#define PYPROF_SESSION_CHOOSING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "probe/probe.h"
+#include "session/marks.h"
+
+struct choosing {
+	struct marks marks;
+	uint64_t end_cpu_ns; /* CPU time at end_ns: */
+	uint64_t end_ns;     /* when they began to be detached; 0: they have not */
+	uint64_t hits;	     /* of marks that are no longer attached */
+};
+
+/*
+ * To be called every few milliseconds until the state is MARKS_KEPT or MARKS_NONE, unless
+ * choosing_waits. pid: the probe's process. Returns whether marks have been attached to stay.
+ */
+bool choosing_turn(struct choosing *c, struct probe *p, pid_t pid);
+/* Returns whether the process, which has used cpu_ns so far, has to use more CPU time first. */
+bool choosing_waits(const struct choosing *c, uint64_t cpu_ns);
+/* Returns the number of hits of kept marks. p NULL: 0 */
+uint64_t choosing_kept_hits(const struct choosing *c, const struct probe *p);
+
+#endif

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "session/pace.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+#include "snapshot/snapshot.h"
+
+/* Marks may be chosen for this long, and are then counted for this long, in readings. */
+#define CHOOSE_NS  UINT64_C(600000000)
+#define MEASURE_NS UINT64_C(300000000)
+#define READING_NS UINT64_C(15000000)
+#define TURN_NS	   UINT64_C(2000000)
+/* With less CPU time, or fewer marks, the pace is unknown. */
+#define CPU_LEAST  30e6
+#define HITS_LEAST 100.0
+#define READINGS   4
+/* The relative error that a steady program has */
+#define STEADY 0.03
+
+static void read_cpu(struct pace *p)
+{
+	(void)clock_process_cpu_ns(p->pid, &p->cpu_ns);
+}
+
+static uint64_t hits_of(const struct pace *p)
+{
+	return choosing_kept_hits(&p->choosing, p->probe);
+}
+
+/* ---- the arithmetic ---- */
+
+void pace_add(struct pace *p, uint64_t cpu_ns, uint64_t hits)
+{
+	const double h = (double)(hits - p->last_hits);
+	const double c = fmax(0, (double)(cpu_ns - p->last_cpu_ns) - MARKS_HIT_NS * h);
+
+	p->last_cpu_ns = cpu_ns;
+	p->last_hits = hits;
+	p->n++;
+	p->c += c;
+	p->h += h;
+	p->cc += c * c;
+	p->ch += c * h;
+	p->hh += h * h;
+}
+
+bool pace_suffices(const struct pace *p)
+{
+	return p->n >= READINGS && p->c >= CPU_LEAST && p->h >= HITS_LEAST;
+}
+
+/* The relative variance of the CPU time per mark, by how much it varies between readings. */
+static double variance_of(const struct pace *p)
+{
+	const double pace = p->c / p->h, n = p->n;
+	const double rest = p->cc - 2 * pace * p->ch + pace * pace * p->hh;
+
+	return n / (n - 1) * fmax(0, rest) / (p->c * p->c);
+}
+
+double pace_undisturbed(const struct pace *p, double hits, double *ret_error)
+{
+	const double ns = p->c / p->h * hits;
+
+	/* The trace varies like the time before it. */
+	*ret_error = ns > 0 ? sqrt(variance_of(p) * (1 + p->c / ns) + STEADY * STEADY) : 0;
+	return ns;
+}
+
+/* ---- before the trace ---- */
+
+void pace_begin(struct pace *p, struct probe *probe, pid_t pid, uint32_t nmarks)
+{
+	*p = (struct pace){
+		.probe = probe, .pid = pid, .until_ns = clock_monotonic_ns() + CHOOSE_NS};
+	read_cpu(p);
+	marks_begin(&p->choosing.marks, nmarks, 1);
+}
+
+static void begin_measuring(struct pace *p)
+{
+	p->measuring = true;
+	p->until_ns = clock_monotonic_ns() + MEASURE_NS;
+	p->last_cpu_ns = p->choosing.marks.cpu_ns;
+	p->last_hits = 0;
+}
+
+static void give_up(struct pace *p)
+{
+	p->choosing.marks.state = MARKS_NONE;
+	p->known = p->counting = false;
+	probe_marks_detach(p->probe);
+}
+
+static void go_on(struct pace *p)
+{
+	read_cpu(p);
+	if (p->measuring)
+		pace_add(p, p->cpu_ns, hits_of(p));
+	else if (!choosing_waits(&p->choosing, p->cpu_ns) &&
+		 choosing_turn(&p->choosing, p->probe, p->pid))
+		begin_measuring(p);
+}
+
+uint64_t pace_turn(struct pace *p)
+{
+	const struct marks *m = &p->choosing.marks;
+
+	go_on(p);
+	if (m->state != MARKS_NONE && clock_monotonic_ns() < p->until_ns)
+		return p->measuring ? READING_NS : TURN_NS;
+	p->known = m->state == MARKS_KEPT && pace_suffices(p);
+	if (!p->known)
+		give_up(p);
+	return 0;
+}
+
+/* ---- during the trace ---- */
+
+static void begin_counting(struct pace *p)
+{
+	read_cpu(p);
+	p->begun_cpu_ns = p->cpu_ns;
+	p->begun_hits = hits_of(p);
+}
+
+/* They were detached when tracing stopped. */
+static bool attach_again(struct pace *p)
+{
+	struct marks *m = &p->choosing.marks;
+	uint64_t counts[PYP_MARKS];
+
+	if (probe_marks_attach(p->probe, m->v, m->n) < 0)
+		return false;
+	read_cpu(p);
+	probe_marks_read(p->probe, counts);
+	marks_attached(m, clock_monotonic_ns(), p->cpu_ns, counts);
+	return true;
+}
+
+bool pace_start(struct pace *p, struct probe *probe)
+{
+	if (!p->known)
+		return false;
+	p->probe = probe;
+	if (probe_marks_released(probe) && !attach_again(p)) {
+		give_up(p);
+		return false;
+	}
+	p->counting = true;
+	begin_counting(p);
+	return true;
+}
+
+static void add_counted(const struct pace *p, double *hits, double *ns)
+{
+	*hits = p->hits;
+	*ns = p->ns;
+	if (!p->counting)
+		return;
+	*hits += (double)(hits_of(p) - p->begun_hits);
+	*ns += (double)(p->cpu_ns - p->begun_cpu_ns);
+}
+
+void pace_stop(struct pace *p)
+{
+	if (!p->counting)
+		return;
+	read_cpu(p);
+	add_counted(p, &p->hits, &p->ns);
+	p->counting = false;
+}
+
+void pace_clear(struct pace *p)
+{
+	p->hits = p->ns = 0;
+	if (p->counting)
+		begin_counting(p);
+}
+
+void pace_forget(struct pace *p)
+{
+	p->known = p->counting = false;
+}
+
+/* Another probe may have taken over. */
+void pace_check(struct pace *p, const struct probe *probe)
+{
+	uint64_t counts[PYP_MARKS];
+
+	if (!p->counting)
+		return;
+	if (probe != p->probe) {
+		pace_forget(p);
+		return;
+	}
+	read_cpu(p);
+	probe_marks_read(p->probe, counts);
+	if (marks_unfit(&p->choosing.marks, clock_monotonic_ns(), p->cpu_ns, counts))
+		give_up(p);
+}
+
+void pace_report(const struct pace *p, struct snapshot_beside *ret)
+{
+	double hits;
+
+	if (!p->known)
+		return;
+	add_counted(p, &hits, &ret->process_cpu_ns);
+	ret->undisturbed_ns = pace_undisturbed(p, hits, &ret->undisturbed_error);
+}

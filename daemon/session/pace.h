@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The pace of a process: how much CPU time it uses per mark (session/marks.h) while there are no
+ * probes at its calls. It is measured briefly before a trace. The marks are counted during the trace
+ * as well, which then shows how much CPU time the same work takes undisturbed: see
+ * snapshot/reconcile.h.
+ */
+#ifndef PYPROF_SESSION_PACE_H
+#define PYPROF_SESSION_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "session/choosing.h"
+
+struct snapshot_beside;
+
+struct pace {
+	struct choosing choosing;
+	struct probe *probe; /* the one that counts, borrowed */
+	pid_t pid;
+	uint64_t cpu_ns;   /* of the process, as last read */
+	uint64_t until_ns; /* of choosing, then of measuring */
+	bool measuring;
+	uint64_t last_cpu_ns, last_hits; /* at the last reading */
+	/* Of n readings: their CPU times c in ns and hits h, and the sums of c c, c h and h h. */
+	unsigned int n;
+	double c, h, cc, ch, hh;
+	bool known, counting;
+	uint64_t begun_hits, begun_cpu_ns; /* when counting began, or at the last clear */
+	double hits, ns;		   /* while counting before: hits, CPU time */
+};
+
+/*
+ * begin: probe is loaded, and not attached. Then call turn, and again after as many ns as it returns,
+ * until that is 0.
+ */
+void pace_begin(struct pace *p, struct probe *probe, pid_t pid, uint32_t nmarks);
+uint64_t pace_turn(struct pace *p);
+
+/*
+ * Tracing starts with this probe, stops, is cleared, goes on. start: returns whether marks are
+ * counted; children that were forked since pace_begin() have their breakpoints, so the caller sweeps
+ * them. stop: to be called while the probe exists. forget: another program is executed.
+ */
+bool pace_start(struct pace *p, struct probe *probe);
+void pace_stop(struct pace *p);
+void pace_clear(struct pace *p);
+void pace_check(struct pace *p, const struct probe *probe);
+void pace_forget(struct pace *p);
+/* Sets the CPU time of the work since the start or the last clear, if it is known. */
+void pace_report(const struct pace *p, struct snapshot_beside *ret);
+
+/*
+ * The arithmetic (pure). add: a reading of the process's CPU time and of the marks' hits so far.
+ * suffices: whether there were enough to be used. undisturbed: the CPU time in ns of so many hits,
+ * and its relative standard error.
+ */
+void pace_add(struct pace *p, uint64_t cpu_ns, uint64_t hits);
+bool pace_suffices(const struct pace *p);
+double pace_undisturbed(const struct pace *p, double hits, double *ret_error);
+
+#endif

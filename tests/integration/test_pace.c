@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Marks before and during a trace, whose hits show how much CPU time its work takes undisturbed. */
+#include <signal.h>
+
+#include "harness/sites.h"
+#include "harness/test.h"
+#include "harness/traced.h"
+#include "session/set.h"
+#include "session/tracee.h"
+
+static const struct pace *pace_of(const struct traced *t)
+{
+	return &t->sessions->v[0]->tracee->pace;
+}
+
+static pid_t fork_child(struct traced *t)
+{
+	traced_say(t, "fork");
+	return (pid_t)strtol(traced_answer(t, "child"), NULL, 10);
+}
+
+/* On a busy machine marks are not always chosen in time. */
+static void attach_until_known(struct traced *t)
+{
+	for (int i = 0; i < 20; i++) {
+		traced_attach(t);
+		if (pace_of(t)->known) {
+			cr_assert(pace_of(t)->counting);
+			return;
+		}
+		assert_ok(sessions_detach(t->sessions, t->pid, NULL));
+	}
+	cr_assert_fail("the pace of a steady program is unknown");
+}
+
+struct clean {
+	const struct sites *sites;
+	pid_t child;
+};
+
+static bool is_clean(struct traced *t, void *ctx)
+{
+	const struct clean *c = ctx;
+
+	(void)t;
+	return sites_changed(c->sites, c->child) == 0 && sites_marked(c->sites, c->child) == 0;
+}
+
+static void check_snapshot(struct traced *t)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(t);
+
+	cr_assert(snapshot_exact(s));
+	traced_check_times(s);
+}
+
+/*
+ * Rounds of 40 short calls. Marks are attached while it is traced, not while it is stopped, and again
+ * after that; a forked child keeps none.
+ */
+Test(pace, marks_are_counted_in_traces, .timeout = 280)
+{
+	struct sites sites;
+	struct clean clean = {.sites = &sites};
+	struct traced t;
+	double hits;
+
+	traced_start(&t, traced_newest().exe, "rounds.py", NULL);
+	t.mode.rate = TARGET_OPTS_RATE_AUTO;
+	t.observe = true;
+	traced_expect(&t, "ready");
+	sites_find(&sites, t.pid);
+	attach_until_known(&t);
+	cr_assert_gt(sites_marked(&sites, t.pid), 0);
+	traced_run(&t, 300);
+	clean.child = fork_child(&t);
+	traced_until(&t, is_clean, &clean, "the child to be rid of breakpoints");
+	check_snapshot(&t);
+	traced_halt(&t);
+	cr_assert_eq(sites_changed(&sites, t.pid) + sites_marked(&sites, t.pid), 0);
+	hits = pace_of(&t)->hits;
+	cr_assert_gt(hits, 0);
+	assert_ok(sessions_start(t.sessions, 0, NULL));
+	cr_assert_gt(sites_marked(&sites, t.pid), 0);
+	traced_run(&t, 100);
+	traced_halt(&t);
+	cr_assert_gt(pace_of(&t)->hits, hits);
+	assert_ok(sessions_clear(t.sessions, 0, NULL));
+	cr_assert_eq(pace_of(&t)->hits, 0);
+	assert_ok(sessions_start(t.sessions, 0, NULL));
+	traced_run(&t, 100);
+	check_snapshot(&t);
+	cr_assert_eq(kill(t.pid, SIGKILL), 0);
+	traced_wait(&t);
+	traced_stop(&t);
+	check_no_leaks();
+}
+
+/* A process that waits is not kept from being traced. */
+Test(pace, none_of_a_process_that_waits, .timeout = 280)
+{
+	struct sites sites;
+	struct traced t;
+
+	traced_start(&t, traced_newest().exe, "run.py", "mixed", NULL);
+	t.mode.rate = TARGET_OPTS_RATE_AUTO;
+	t.observe = true;
+	traced_expect(&t, "ready");
+	sites_find(&sites, t.pid);
+	traced_attach(&t);
+	cr_assert(!pace_of(&t)->known);
+	cr_assert_eq(sites_marked(&sites, t.pid), 0);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	traced_finish(&t);
+	check_no_leaks();
+}
