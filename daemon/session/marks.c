@@ -216,18 +216,28 @@ static bool too_many_lately(struct marks *m, uint64_t now_ns, uint64_t cpu_ns, u
 	return false;
 }
 
+static double part_of(const struct marks *m, uint64_t cpu_ns, const uint64_t *counts)
+{
+	return MARKS_HIT_NS * (double)marks_hits(m, counts) / (double)(cpu_ns - m->cpu_ns);
+}
+
+bool marks_too_many(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,
+		    const uint64_t counts[PYP_MARKS])
+{
+	if (m->state != MARKS_KEPT)
+		return false;
+	return too_many_lately(m, now_ns, cpu_ns, marks_hits(m, counts)) ||
+	       ((double)(cpu_ns - m->cpu_ns) >= (double)RARE_NS &&
+		part_of(m, cpu_ns, counts) > UNFIT * ONE * m->budget);
+}
+
 bool marks_unfit(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,
 		 const uint64_t counts[PYP_MARKS])
 {
-	double cpu = (double)(cpu_ns - m->cpu_ns), part;
-	uint64_t hits = marks_hits(m, counts);
-
 	if (m->state != MARKS_KEPT)
 		return false;
-	if (too_many_lately(m, now_ns, cpu_ns, hits))
-		return true;
-	part = MARKS_HIT_NS * (double)hits / cpu;
-	return cpu >= (double)RARE_NS &&
-	       (part > UNFIT * ONE * m->budget ||
-		(part < m->budget / TOO_FEW && now_ns - m->begun_ns > TRIED_NS));
+	return marks_too_many(m, now_ns, cpu_ns, counts) ||
+	       ((double)(cpu_ns - m->cpu_ns) >= (double)RARE_NS &&
+		part_of(m, cpu_ns, counts) < m->budget / TOO_FEW &&
+		now_ns - m->begun_ns > TRIED_NS);
 }

@@ -65,6 +65,9 @@ void marks_next(struct marks *m, uint64_t cpu_ns, const uint64_t counts[PYP_MARK
  */
 bool marks_unfit(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,
 		 const uint64_t counts[PYP_MARKS]);
+/* Only whether they take too much. */
+bool marks_too_many(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,
+		    const uint64_t counts[PYP_MARKS]);
 /* The sum of v's counts since it was attached. */
 uint64_t marks_hits(const struct marks *m, const uint64_t counts[PYP_MARKS]);
 

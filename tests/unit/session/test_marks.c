@@ -198,3 +198,21 @@ Test(marks, a_moment_with_too_many)
 	cr_assert(marks_unfit(&m, 1060 * MS, 1060 * MS, counts));
 	cr_assert(m.last_ns <= 1000 * MS && m.last_hits <= 10000, "until then they were fit");
 }
+
+/* Marks that count a trace are passed the more rarely the more it costs; they stay. */
+Test(marks, rare_ones_in_a_trace)
+{
+	uint64_t counts[PYP_MARKS] = {0};
+	struct marks m;
+
+	marks_begin(&m, 1, 1);
+	m.state = MARKS_KEPT;
+	marks_attached(&m, 0, 0, counts);
+	for (uint64_t at = 20 * MS; at <= 3000 * MS; at += 20 * MS) {
+		counts[0] = at / MS / 10;
+		cr_assert_not(marks_too_many(&m, at, at, counts));
+	}
+	cr_assert(marks_unfit(&m, 3020 * MS, 3020 * MS, counts), "of no use for windows");
+	counts[0] += 60 * 333;
+	cr_assert(marks_too_many(&m, 3080 * MS, 3080 * MS, counts));
+}
