@@ -3,8 +3,6 @@
  * The collector of mode trace: records every call and every return from start to stop. With --rate,
  * timers also sample, which shows how much of the time the probes take: see snapshot/reconcile.h.
  */
-#include <unistd.h>
-
 #include "session/collector.h"
 #include "session/tracee.h"
 
@@ -16,25 +14,37 @@ static int trace_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 
 	if (r == 0)
 		tracee_add_initial(t);
-	/* A link of any process, and then of none, removes what children have inherited. */
-	if (r == 0 && pace_start(&t->pace, t->probe))
-		tracee_sweep_child(t, getpid());
+	if (r == 0)
+		pace_start(&t->pace, t->probe);
 	return r;
+}
+
+/* Another probe may have taken over, which has no marks; the one before may be freed. */
+static bool has_marks(const struct tracee *t)
+{
+	return !t->pace.counting || t->pace.probe == t->probe;
+}
+
+static struct pace *pace_of(struct tracee *t)
+{
+	if (!has_marks(t))
+		pace_forget(&t->pace);
+	return &t->pace;
 }
 
 static void trace_stop(struct tracee *t)
 {
-	pace_stop(&t->pace);
+	pace_stop(pace_of(t));
 }
 
 static void trace_clear(struct tracee *t)
 {
-	pace_clear(&t->pace);
+	pace_clear(pace_of(t));
 }
 
 static void trace_turn(struct tracee *t)
 {
-	pace_check(&t->pace, t->probe);
+	pace_check(pace_of(t));
 }
 
 static void trace_interrupt(struct tracee *t, uint64_t ts)
@@ -50,7 +60,8 @@ static void trace_interrupt(struct tracee *t, uint64_t ts)
 static void trace_report(const struct tracee *t, struct snapshot_target *slot)
 {
 	collector_report_samples(t, slot);
-	pace_report(&t->pace, &slot->beside);
+	if (has_marks(t))
+		pace_report(&t->pace, &slot->beside);
 	if (!slot->cost.known && slot->estimate.of_probes >= SAMPLES_LEAST)
 		slot->cost = tracee_cost(t);
 }

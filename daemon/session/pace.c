@@ -86,13 +86,6 @@ static void begin_measuring(struct pace *p)
 	p->last_hits = 0;
 }
 
-static void give_up(struct pace *p)
-{
-	p->choosing.marks.state = MARKS_NONE;
-	p->known = p->counting = false;
-	probe_marks_detach(p->probe);
-}
-
 static void go_on(struct pace *p)
 {
 	read_cpu(p);
@@ -107,13 +100,15 @@ uint64_t pace_turn(struct pace *p)
 {
 	const struct marks *m = &p->choosing.marks;
 
+	if (p->ending)
+		return probe_marks_released(p->probe) ? 0 : TURN_NS;
 	go_on(p);
 	if (m->state != MARKS_NONE && clock_monotonic_ns() < p->until_ns)
 		return p->measuring ? READING_NS : TURN_NS;
 	p->known = m->state == MARKS_KEPT && pace_suffices(p);
-	if (!p->known)
-		give_up(p);
-	return 0;
+	p->ending = true;
+	probe_marks_release(p->probe);
+	return TURN_NS;
 }
 
 /* ---- during the trace ---- */
@@ -125,8 +120,7 @@ static void begin_counting(struct pace *p)
 	p->begun_hits = hits_of(p);
 }
 
-/* They were detached when tracing stopped. */
-static bool attach_again(struct pace *p)
+static bool attach(struct pace *p)
 {
 	struct marks *m = &p->choosing.marks;
 	uint64_t counts[PYP_MARKS];
@@ -139,18 +133,22 @@ static bool attach_again(struct pace *p)
 	return true;
 }
 
-bool pace_start(struct pace *p, struct probe *probe)
+void pace_forget(struct pace *p)
+{
+	p->known = p->counting = false;
+}
+
+void pace_start(struct pace *p, struct probe *probe)
 {
 	if (!p->known)
-		return false;
+		return;
 	p->probe = probe;
-	if (probe_marks_released(probe) && !attach_again(p)) {
-		give_up(p);
-		return false;
+	if (!attach(p)) {
+		pace_forget(p);
+		return;
 	}
 	p->counting = true;
 	begin_counting(p);
-	return true;
 }
 
 static void add_counted(const struct pace *p, double *hits, double *ns)
@@ -179,26 +177,19 @@ void pace_clear(struct pace *p)
 		begin_counting(p);
 }
 
-void pace_forget(struct pace *p)
-{
-	p->known = p->counting = false;
-}
-
-/* Another probe may have taken over. A trace makes marks rare, which does not matter. */
-void pace_check(struct pace *p, const struct probe *probe)
+/* A trace makes marks rare, which does not matter. */
+void pace_check(struct pace *p)
 {
 	uint64_t counts[PYP_MARKS];
 
 	if (!p->counting)
 		return;
-	if (probe != p->probe) {
-		pace_forget(p);
-		return;
-	}
 	read_cpu(p);
 	probe_marks_read(p->probe, counts);
-	if (marks_too_many(&p->choosing.marks, clock_monotonic_ns(), p->cpu_ns, counts))
-		give_up(p);
+	if (!marks_too_many(&p->choosing.marks, clock_monotonic_ns(), p->cpu_ns, counts))
+		return;
+	pace_forget(p);
+	probe_marks_release(p->probe);
 }
 
 void pace_report(const struct pace *p, struct snapshot_beside *ret)

@@ -21,7 +21,7 @@ struct pace {
 	pid_t pid;
 	uint64_t cpu_ns;   /* of the process, as last read */
 	uint64_t until_ns; /* of choosing, then of measuring */
-	bool measuring;
+	bool measuring, ending;
 	uint64_t last_cpu_ns, last_hits; /* at the last reading */
 	/* Of n readings: their CPU times c in ns and hits h, and the sums of c c, c h and h h. */
 	unsigned int n;
@@ -33,20 +33,20 @@ struct pace {
 
 /*
  * begin: probe is loaded, and not attached. Then call turn, and again after as many ns as it returns,
- * until that is 0.
+ * until that is 0; no marks are attached any more then.
  */
 void pace_begin(struct pace *p, struct probe *probe, pid_t pid, uint32_t nmarks);
 uint64_t pace_turn(struct pace *p);
 
 /*
- * Tracing starts with this probe, stops, is cleared, goes on. start: returns whether marks are
- * counted; children that were forked since pace_begin() have their breakpoints, so the caller sweeps
- * them. stop: to be called while the probe exists. forget: another program is executed.
+ * Tracing starts with this probe, stops, is cleared, goes on. stop: to be called while the probe
+ * exists; the caller detaches it, with its marks. forget: another program is executed, or another
+ * probe has taken over.
  */
-bool pace_start(struct pace *p, struct probe *probe);
+void pace_start(struct pace *p, struct probe *probe);
 void pace_stop(struct pace *p);
 void pace_clear(struct pace *p);
-void pace_check(struct pace *p, const struct probe *probe);
+void pace_check(struct pace *p);
 void pace_forget(struct pace *p);
 /* Sets the CPU time of the work since the start or the last clear, if it is known. */
 void pace_report(const struct pace *p, struct snapshot_beside *ret);

@@ -19,12 +19,15 @@ static pid_t fork_child(struct traced *t)
 	return (pid_t)strtol(traced_answer(t, "child"), NULL, 10);
 }
 
-/* On a busy machine marks are not always chosen in time. */
-static void attach_until_known(struct traced *t)
+/* On a busy machine marks are not always chosen in time. They are attached while it is traced. */
+static void attach_until_known(struct traced *t, const struct sites *sites)
 {
+	t->idle = true;
 	for (int i = 0; i < 20; i++) {
 		traced_attach(t);
+		cr_assert_eq(sites_changed(sites, t->pid) + sites_marked(sites, t->pid), 0);
 		if (pace_of(t)->known) {
+			assert_ok(sessions_start(t->sessions, 0, NULL));
 			cr_assert(pace_of(t)->counting);
 			return;
 		}
@@ -70,7 +73,7 @@ Test(pace, marks_are_counted_in_traces, .timeout = 280)
 	t.observe = true;
 	traced_expect(&t, "ready");
 	sites_find(&sites, t.pid);
-	attach_until_known(&t);
+	attach_until_known(&t, &sites);
 	cr_assert_gt(sites_marked(&sites, t.pid), 0);
 	traced_run(&t, 300);
 	clean.child = fork_child(&t);
