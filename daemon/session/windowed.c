@@ -364,7 +364,8 @@ static uint64_t windowed_due_us(const struct tracee *t)
 	if (windowed_marks_choosing(t))
 		return MARKS_TURN_US;
 	due = windows_due(&t->windowed.ctl, tracee_now()) / 1000;
-	return t->windowed.choosing.marks.state == MARKS_KEPT && due > MARKS_LOOK_US ? MARKS_LOOK_US : due;
+	return t->windowed.choosing.marks.state == MARKS_KEPT && due > MARKS_LOOK_US ? MARKS_LOOK_US
+										     : due;
 }
 
 static void windowed_account(struct tracee *t)
