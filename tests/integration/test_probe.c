@@ -176,6 +176,7 @@ static void enter_through_c(struct fake_target *t, uint64_t frame, uint64_t call
 
 	entry[l->frame_code / 8] = 0xdead0; /* not a code object: must not be read as one */
 	entry[l->frame_previous / 8] = caller;
+	((uint8_t *)entry)[l->frame_owner] = FAKE_OWNER_ENTRY;
 	fake_put64(frame + l->frame_previous, (uintptr_t)entry);
 	fake_enter(frame, 1);
 	__asm__ volatile("" : : "r"(entry) : "memory");
@@ -230,6 +231,7 @@ Test(probe, a_deep_stack_is_sent_whole)
 
 	for (int k = DEPTH - 1; k >= 0; k--) {
 		if (k % 7 == 0)
+			below = fake_frame(target(), 0xdead0, below, FAKE_OWNER_ENTRY);
 		if (k % 5 == 0)
 			below = fake_frame(target(), skip, below, FAKE_OWNER_THREAD);
 		below = frames[k] = fake_frame(target(), k == DEPTH - 1 ? other : code, below, 0);
