@@ -50,7 +50,8 @@ int probe_marks_attach(struct probe *p, const uint8_t *which, uint32_t n)
 	if (r < 0)
 		return r;
 	p->marks = r;
-	if (p->skel->bss->active == PYP_ACTIVE_OFF)
+	/* If it is attached, an exec may have disabled everything. */
+	if (!probe_attached(p))
 		p->skel->bss->active = PYP_ACTIVE_BETWEEN;
 	p->marks_releasing = false;
 	return 0;
