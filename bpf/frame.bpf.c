@@ -21,8 +21,7 @@ __noinline int frame_load(__u64 frame, struct frame_head *h)
 
 	if (!h)
 		return -1;
-	if (user_read(block, frame_span, at) &&
-	    (!h->wait || user_wait(at, frame_span) || user_read(block, frame_span, at)))
+	if (h->wait ? user_read_wait(block, frame_span, at) : user_read(block, frame_span, at))
 		return -1;
 	h->code = frame_code(block);
 	h->previous = FRAME_FIELD(block, previous);

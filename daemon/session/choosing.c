@@ -11,19 +11,20 @@ static uint64_t cpu_of(pid_t pid)
 	return ns;
 }
 
-static void attach(struct choosing *c, struct probe *p, pid_t pid)
+bool choosing_attach(struct choosing *c, struct probe *p, pid_t pid)
 {
 	struct marks *m = &c->marks;
 	uint64_t counts[PYP_MARKS], cpu_ns;
 
 	if (probe_marks_attach(p, m->v, m->n) < 0) {
 		m->state = MARKS_NONE;
-		return;
+		return false;
 	}
 	/* Attaching takes some milliseconds, in which there are few hits. */
 	cpu_ns = cpu_of(pid);
 	probe_marks_read(p, counts);
 	marks_attached(m, clock_monotonic_ns(), cpu_ns, counts);
+	return true;
 }
 
 /* v is being detached, or was. */
@@ -40,8 +41,7 @@ static bool go_on(struct choosing *c, struct probe *p, pid_t pid)
 	c->end_ns = 0;
 	if (m->state == MARKS_NONE || m->state == MARKS_NEW)
 		return false;
-	attach(c, p, pid);
-	return m->state == MARKS_KEPT;
+	return choosing_attach(c, p, pid) && m->state == MARKS_KEPT;
 }
 
 bool choosing_turn(struct choosing *c, struct probe *p, pid_t pid)
@@ -49,7 +49,7 @@ bool choosing_turn(struct choosing *c, struct probe *p, pid_t pid)
 	uint64_t counts[PYP_MARKS];
 
 	if (c->marks.state == MARKS_NEW) {
-		attach(c, p, pid);
+		(void)choosing_attach(c, p, pid);
 		return false;
 	}
 	if (c->end_ns)

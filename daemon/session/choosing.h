@@ -21,6 +21,8 @@ struct choosing {
  * choosing_waits. pid: the probe's process. Returns whether marks have been attached to stay.
  */
 bool choosing_turn(struct choosing *c, struct probe *p, pid_t pid);
+/* Attaches c->marks.v, and notes its counts. Returns false, with the state MARKS_NONE, if that fails. */
+bool choosing_attach(struct choosing *c, struct probe *p, pid_t pid);
 /* Returns whether the process, which has used cpu_ns so far, has to use more CPU time first. */
 bool choosing_waits(const struct choosing *c, uint64_t cpu_ns);
 /* Returns the number of hits of kept marks. p NULL: 0 */

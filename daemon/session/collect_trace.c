@@ -12,11 +12,11 @@ static int trace_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 {
 	int r = collector_attach(t, ret_ts, diag);
 
-	if (r == 0)
-		tracee_add_initial(t);
-	if (r == 0)
-		pace_start(&t->pace, t->probe);
-	return r;
+	if (r < 0)
+		return r;
+	tracee_add_initial(t);
+	pace_start(&t->pace, t->probe);
+	return 0;
 }
 
 /* Another probe may have taken over, which has no marks; the one before may be freed. */

@@ -276,10 +276,16 @@ static int tracee_check(struct tracee *t, struct diag *diag)
 	return r == 0 && t->collector->check ? t->collector->check(t, diag) : r;
 }
 
+/* Is it sampled while every call is traced? */
+static bool is_sampled_trace(const struct tracee *t)
+{
+	return t->collector->stacks && !t->collector->windows && target_opts_rate(&t->opts);
+}
+
 /* See session/pace.h. */
 static bool has_pace(const struct tracee *t)
 {
-	return t->collector == &collector_trace && t->plan.nmarks && target_opts_rate(&t->opts);
+	return is_sampled_trace(t) && t->plan.nmarks;
 }
 
 static struct probe_opts load_opts(const struct tracee *t)
@@ -402,7 +408,7 @@ int tracee_make_profile(struct tracee *t, struct diag *diag)
 		profile_reads_lines(t->profile, tracee_read_lines, t);
 	if (t->python->layout.model == LAYOUT_FRAME_OBJECT)
 		profile_ends_are_hidden(t->profile);
-	if (t->collector->stacks && !t->collector->windows && target_opts_rate(&t->opts))
+	if (is_sampled_trace(t))
 		profile_is_sampled(t->profile);
 	return 0;
 }

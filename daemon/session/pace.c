@@ -120,19 +120,6 @@ static void begin_counting(struct pace *p)
 	p->begun_hits = hits_of(p);
 }
 
-static bool attach(struct pace *p)
-{
-	struct marks *m = &p->choosing.marks;
-	uint64_t counts[PYP_MARKS];
-
-	if (probe_marks_attach(p->probe, m->v, m->n) < 0)
-		return false;
-	read_cpu(p);
-	probe_marks_read(p->probe, counts);
-	marks_attached(m, clock_monotonic_ns(), p->cpu_ns, counts);
-	return true;
-}
-
 void pace_forget(struct pace *p)
 {
 	p->known = p->counting = false;
@@ -143,7 +130,7 @@ void pace_start(struct pace *p, struct probe *probe)
 	if (!p->known)
 		return;
 	p->probe = probe;
-	if (!attach(p)) {
+	if (!choosing_attach(&p->choosing, probe, p->pid)) {
 		pace_forget(p);
 		return;
 	}

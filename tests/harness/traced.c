@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "harness/caps.h"
 #include "harness/place.h"
+#include "harness/sites.h"
 #include "harness/test.h"
 #include "python/layout.h"
 
@@ -237,6 +238,26 @@ void traced_until(struct traced *t, traced_cond cond, void *ctx, const char *wha
 			  TRACED_DEADLINE, what, t->output);
 		step(t);
 	}
+}
+
+struct clean {
+	const struct sites *sites;
+	pid_t child;
+};
+
+static bool is_clean(struct traced *t, void *ctx)
+{
+	const struct clean *c = ctx;
+
+	(void)t;
+	return sites_changed(c->sites, c->child) == 0 && sites_marked(c->sites, c->child) == 0;
+}
+
+void traced_until_clean(struct traced *t, const struct sites *sites, pid_t child)
+{
+	struct clean c = {.sites = sites, .child = child};
+
+	traced_until(t, is_clean, &c, "the child to be rid of breakpoints");
 }
 
 static bool has_halted(struct traced *t, void *ctx)

@@ -91,6 +91,9 @@ void traced_close(struct traced *t);
 /* Run the loop until cond holds. what: shown if the deadline passes. */
 typedef bool (*traced_cond)(struct traced *t, void *ctx);
 void traced_until(struct traced *t, traced_cond cond, void *ctx, const char *what);
+/* Run the loop until no breakpoint is left in a child of the target. */
+struct sites;
+void traced_until_clean(struct traced *t, const struct sites *sites, pid_t child);
 /* As traced_expect(), without running the loop: no ring is drained. */
 void traced_hear(struct traced *t, const char *line);
 /* Stop all targets and run the loop until their probes are detached and all events are read. */

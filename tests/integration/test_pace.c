@@ -36,19 +36,6 @@ static void attach_until_known(struct traced *t, const struct sites *sites)
 	cr_assert_fail("the pace of a steady program is unknown");
 }
 
-struct clean {
-	const struct sites *sites;
-	pid_t child;
-};
-
-static bool is_clean(struct traced *t, void *ctx)
-{
-	const struct clean *c = ctx;
-
-	(void)t;
-	return sites_changed(c->sites, c->child) == 0 && sites_marked(c->sites, c->child) == 0;
-}
-
 static void check_snapshot(struct traced *t)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(t);
@@ -64,7 +51,6 @@ static void check_snapshot(struct traced *t)
 Test(pace, marks_are_counted_in_traces, .timeout = 280)
 {
 	struct sites sites;
-	struct clean clean = {.sites = &sites};
 	struct traced t;
 	double hits;
 
@@ -76,8 +62,7 @@ Test(pace, marks_are_counted_in_traces, .timeout = 280)
 	attach_until_known(&t, &sites);
 	cr_assert_gt(sites_marked(&sites, t.pid), 0);
 	traced_run(&t, 300);
-	clean.child = fork_child(&t);
-	traced_until(&t, is_clean, &clean, "the child to be rid of breakpoints");
+	traced_until_clean(&t, &sites, fork_child(&t));
 	check_snapshot(&t);
 	traced_halt(&t);
 	cr_assert_eq(sites_changed(&sites, t.pid) + sites_marked(&sites, t.pid), 0);

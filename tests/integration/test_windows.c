@@ -198,19 +198,6 @@ static bool marks_are_kept(struct traced *t, void *ctx)
 	return traced_status(t).windows.n >= 3 && n > 0 && n < (int)sites->nmarks / 2;
 }
 
-struct clean {
-	const struct sites *sites;
-	pid_t child;
-};
-
-static bool child_is_clean(struct traced *t, void *ctx)
-{
-	const struct clean *c = ctx;
-
-	(void)t;
-	return sites_changed(c->sites, c->child) == 0 && sites_marked(c->sites, c->child) == 0;
-}
-
 static double rounds_of(struct traced *t)
 {
 	traced_say(t, "rounds");
@@ -235,7 +222,6 @@ Test(windows, counts_by_marks, .timeout = 280)
 	_cleanup_(view_freep) struct view *v = NULL;
 	double before, rounds, error, calls;
 	struct sites sites;
-	struct clean clean = {.sites = &sites};
 	struct traced t;
 	pid_t child;
 
@@ -259,8 +245,7 @@ Test(windows, counts_by_marks, .timeout = 280)
 	fprintf(stderr, "  %.0f rounds, estimated %.0f +- %.0f\n", rounds, calls, error);
 	cr_assert(error < 0 || fabs(calls - rounds) < ERRORS * error + 0.1 * rounds,
 		  "%.0f rounds, estimated %.0f +- %.0f", rounds, calls, error);
-	clean.child = child;
-	traced_until(&t, child_is_clean, &clean, "the child to be rid of breakpoints");
+	traced_until_clean(&t, &sites, child);
 	traced_halt(&t);
 	cr_assert_eq(sites_changed(&sites, t.pid) + sites_marked(&sites, t.pid), 0);
 	traced_say(&t, "stop");
