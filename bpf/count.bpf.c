@@ -142,12 +142,12 @@ static __always_inline __u32 count_code(struct count_state *st, __u64 code, __u3
 static __always_inline __u32 count_frame(struct count_state *st, __u64 frame, __u32 tid)
 {
 	__u64 *entry = &st->frames[core_count_frame_slot(frame)];
-	struct frame_head h = {.wait = 1};
+	struct frame_head h = {};
 	__u32 id;
 
 	if (count_remembers && core_count_hit(*entry, frame))
 		return core_count_id(*entry);
-	if (frame_load(frame, &h)) {
+	if (frame_load_wait(frame, &h)) {
 		count(PYP_LOSS_fault_frame);
 		return PYP_COUNT_LOST;
 	}

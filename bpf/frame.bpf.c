@@ -21,7 +21,7 @@ __noinline int frame_load(__u64 frame, struct frame_head *h)
 
 	if (!h)
 		return -1;
-	if (h->wait ? user_read_wait(block, frame_span, at) : user_read(block, frame_span, at))
+	if (user_read(block, frame_span, at))
 		return -1;
 	h->code = frame_code(block);
 	h->previous = FRAME_FIELD(block, previous);
@@ -33,12 +33,19 @@ __noinline int frame_load(__u64 frame, struct frame_head *h)
 	return 0;
 }
 
+__noinline int frame_load_wait(__u64 frame, struct frame_head *h)
+{
+	if (!frame_load(frame, h))
+		return 0;
+	return user_wait(frame + layout.frame_block, frame_span) ? -1 : frame_load(frame, h);
+}
+
 __noinline __u64 caller_resolve(__u64 below, __u32 tid, __u64 sp)
 {
-	struct frame_head h = {.wait = 1};
+	struct frame_head h = {};
 
 	for (int i = 0; i < 4 && below; i++) {
-		if (frame_load(below, &h)) {
+		if (frame_load_wait(below, &h)) {
 			count(PYP_LOSS_fault_frame);
 			return 0;
 		}

@@ -19,7 +19,6 @@ struct frame_head {
 	__u64 code;
 	__u64 previous;
 	__u32 entry; /* 1: an entry frame of the interpreter, or not entered yet */
-	__u32 wait;  /* in: 1: wait for absent pages, see user.bpf.h */
 };
 
 #define FRAME_FIELD(block, field)                                                                  \
@@ -44,6 +43,9 @@ static __always_inline __u64 frame_code(void *block)
  * (before Linux 6.13).
  */
 int frame_load(__u64 frame, struct frame_head *h);
+
+/* Like frame_load, but waits for pages that are absent for a moment; for programs of probes. */
+int frame_load_wait(__u64 frame, struct frame_head *h);
 
 /*
  * Find the caller of a frame. below: the frame's `previous` field; tid: the current thread; sp: its

@@ -236,7 +236,7 @@ static __noinline int native_top(struct native_top *top, __u64 frame, __u64 ip)
 /* Like walk_next; global for the same reason. */
 __noinline int sample_next(struct walk *w)
 {
-	return walk_step(w, sample_code, WALK_CUT);
+	return walk_step(w, frame_load, sample_code, WALK_CUT);
 }
 
 /*

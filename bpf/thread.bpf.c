@@ -7,7 +7,7 @@
 /* A global function, so the verifier checks it once rather than once per frame. */
 __noinline int walk_next(struct walk *w)
 {
-	return walk_step(w, code_lookup, WALK_FULL);
+	return walk_step(w, frame_load_wait, code_lookup, WALK_FULL);
 }
 
 static long walk_names(__u64 index, struct walk *w)
@@ -67,7 +67,7 @@ static long chain_record(__u64 index, struct chain *c)
  */
 static __always_inline int chain_send(__u32 tid, __u64 frame, __u32 flags)
 {
-	struct chain c = {.walk = {.next = frame, .tid = tid, .wait = 1}, .flags = flags};
+	struct chain c = {.walk = {.next = frame, .tid = tid}, .flags = flags};
 
 	bpf_loop(PYP_CHAIN_MAX_DEPTH, walk_names, &c.walk, 0);
 	c.walk.next = frame;

@@ -14,12 +14,14 @@ struct walk {
 	__u64 frame;
 	__u64 code;
 	__u32 tid;
-	__u32 wait; /* 1: wait for absent pages, see user.bpf.h */
 };
 
 enum walk_result { WALK_FRAME, WALK_END, WALK_CUT, WALK_FULL };
 
 #define WALK_HOPS 8
+
+/* frame_load or frame_load_wait */
+typedef int (*walk_load_fn)(__u64 frame, struct frame_head *h);
 
 /* Returns CORE_CODE_* bits of a code object; negative if it could not be announced. */
 typedef int (*walk_look_fn)(__u64 code, __u32 tid);
@@ -29,7 +31,8 @@ typedef int (*walk_look_fn)(__u64 code, __u32 tid);
  * Returns WALK_CUT if the stack cannot be read further, and `unknown` if `look` could not announce
  * the code object.
  */
-static __always_inline int walk_step(struct walk *w, walk_look_fn look, int unknown)
+static __always_inline int walk_step(struct walk *w, walk_load_fn load, walk_look_fn look,
+				     int unknown)
 {
 	struct frame_head h = {};
 	__u64 frame;
@@ -37,12 +40,11 @@ static __always_inline int walk_step(struct walk *w, walk_look_fn look, int unkn
 
 	if (!w)
 		return WALK_CUT;
-	h.wait = w->wait;
 	for (int i = 0; i < WALK_HOPS; i++) {
 		frame = w->next;
 		if (!frame)
 			return WALK_END;
-		if (frame_load(frame, &h))
+		if (load(frame, &h))
 			return WALK_CUT;
 		w->next = h.previous;
 		if (h.entry)

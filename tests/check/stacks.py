@@ -24,7 +24,7 @@ class Function:
 
 
 def disassembly(path):
-    return subprocess.run(["llvm-objdump", "-d", "-r", "--no-show-raw-insn", path], check=True,
+    return subprocess.run(["llvm-objdump", "-d", "-r", path], check=True,
                           stdout=subprocess.PIPE).stdout.decode().splitlines()
 
 
@@ -42,30 +42,56 @@ def read_stack(function, instruction, aliases):
         function.bytes = max(function.bytes, int(found.group(2), 0))
 
 
-def read(lines):
-    """(section, address) -> Function. Calls are names, or addresses in .text."""
-    functions, function, section, immediate, aliases = {}, None, "", None, set()
-    for line in lines:
+class Reader:
+    """Builds `functions`: (section, address) -> Function. Calls are names, or addresses in .text."""
+
+    def __init__(self):
+        self.functions, self.function, self.section = {}, None, ""
+        self.immediate, self.near, self.aliases = None, None, set()
+
+    def read(self, line):
         head = re.match(r"^([0-9a-f]{16}) <(.*)>:", line)
+        instruction = re.match(r"\s+(\d+):\s+((?:[0-9a-f]{2}\s)+)\s*(.*)", line)
+        if "R_BPF_64_" in line:
+            self.relocation(*line.split()[1:3])
+            return
+        self.near_call()
         if line.startswith("Disassembly of section "):
-            section = line.split()[-1].rstrip(":")
+            self.section = line.split()[-1].rstrip(":")
         elif head and not head.group(2).startswith("LBB"):
-            function, aliases = Function(head.group(2)), set()
-            functions[section, int(head.group(1), 16)] = function
-        elif "R_BPF_64_" in line:
-            kind, name = line.split()[1:3]
-            if kind == "R_BPF_64_32":
-                # A call of a static function: relative to the start of .text, in instructions
-                function.calls.add((immediate + 1) * 8 if name == ".text" else name)
-            elif name == ".text":  # a callback
-                function.calls.add(immediate)
-        elif function and re.match(r"\s+\d+:", line):
-            instruction = line.split(":", 1)[1].strip()
-            read_stack(function, instruction, aliases)
-            found = re.match(r"call (\S+)$|r\d = (\S+) ll$", instruction)
-            if found:
-                immediate = int(found.group(1) or found.group(2), 0)
-    return functions
+            self.function, self.aliases = Function(head.group(2)), set()
+            self.functions[self.section, int(head.group(1), 16)] = self.function
+        elif self.function and instruction:
+            self.instruction(int(instruction.group(1)), instruction.group(2), instruction.group(3))
+
+    def instruction(self, index, code, text):
+        read_stack(self.function, text, self.aliases)
+        found = re.match(r"call (\S+)$|r\d = (\S+) ll$", text)
+        if found:
+            self.immediate = int(found.group(1) or found.group(2), 0)
+        if code.startswith("85 10 "):
+            self.near = (index + 1 + self.immediate) * 8
+
+    def near_call(self):
+        """The last instruction was a call without a relocation: of a static function, in .text only."""
+        if self.near is not None:
+            self.function.calls.add(self.near)
+        self.near = None
+
+    def relocation(self, kind, name):
+        self.near = None
+        if kind == "R_BPF_64_32":
+            # A call of a static function: relative to the start of .text, in instructions
+            self.function.calls.add((self.immediate + 1) * 8 if name == ".text" else name)
+        elif name == ".text":  # a callback
+            self.function.calls.add(self.immediate)
+
+
+def read(lines):
+    reader = Reader()
+    for line in lines:
+        reader.read(line)
+    return reader.functions
 
 
 def worst(function, resolve, measure):
