@@ -36,11 +36,14 @@ failed=0 begun_cpu=0
 strict() { [ "${CI:-}" = true ] || [ -n "${PYPROF_TEST_REQUIRE:-}" ]; }
 
 # For the end of the output: Criterion's lines about failed assertions and what a harness found not to be
-# exact (traced_is_exact), else the end of the log.
+# exact (traced_is_exact), or each failed test of Node.js with its error and where that was; else the end of
+# the log.
 keep_gist() {
 	local text
 	[ "$RESULTS" != /dev/null ] && [ -e "$work/log" ] || return 0
-	text=$(grep -E '^\[(----|FAIL|ERR |CRASH)|, not 0$' "$work/log") || text=$(tail -n 20 "$work/log")
+	text=$(sed '/^  error: |-$/{N;s/|-\n *//}' "$work/log" |
+		grep -E '^\[(----|FAIL|ERR |CRASH)|, not 0$|^not ok |^  error: |^    .*/test_[a-z_]*\.mjs:[0-9]') ||
+		text=$(tail -n 20 "$work/log")
 	text=$(head -n 40 <<<"$text" | cut -c 1-300)
 	# In one write: sections that run beside each other write to the same file.
 	printf '%s:\n%s\n' "$1" "$text" >>"$RESULTS.why"

@@ -26,11 +26,26 @@ function test(name, body) {
 		nodeTest(name, { skip: 'needs root' }, () => {});
 }
 
+// Throws the error of a test, with what the page and the daemon say.
+async function explained(error, page) {
+	const shown = (id) => page.textContent(id, { timeout: 5000 }).catch(() => 'nothing');
+	const says = [await shown('#problem'), await shown('#attach-note'), await shown('#targets-table')];
+	let status = 'no answer';
+
+	try {
+		status = rig.ctl('status');
+	} catch {
+		// The daemon may be gone.
+	}
+	error.message = `${error.message.replaceAll('\n', ' ')}; the page: ${says.join(' | ')}; status: ${status.replaceAll('\n', ' | ')}`;
+	throw error;
+}
+
 async function withLive(options, body) {
 	await withPage(rig.url, options, async (page, seen) => {
 		await page.waitForSelector('html[data-ready]');
 		await page.selectOption('#interval', '1000');
-		await body(page, seen);
+		await body(page, seen).catch((error) => explained(error, page));
 		const { origin } = new URL(rig.url);
 
 		assert.deepEqual(seen.requests.filter((r) => !r.startsWith('data:') && !r.startsWith(origin)), []);
