@@ -8,6 +8,7 @@ libraries and this machine's Python in a root directory in memory, where kernels
 checks and prints their results on the serial console. The targets are run by the Python of the
 kernel's release, if that is not this machine's. The results are kept in $PYPROF_BUILD/kernels.json: those
 of a complete run replace all of the kernel's earlier ones, those of single checks only theirs.
+As many kernels run beside each other as there are CPUs; a virtual machine has one.
 --short: one kernel, and only the checks that take little time.
 
 Exits with 77 if there is no kernel or no QEMU: a skipped test.
@@ -23,7 +24,9 @@ import sys
 import tarfile
 import tempfile
 import textwrap
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("PYPROF_BUILD", TOP + "/build")
@@ -198,7 +201,15 @@ def kept():
         return json.load(file)
 
 
-def keep(suite, version, results, complete):
+KEEPING = threading.Lock()
+
+
+def keep(*results):
+    with KEEPING:
+        keep_one(*results)
+
+
+def keep_one(suite, version, results, complete):
     """complete: of a run of all checks, so that no earlier results are left"""
     everything = kept()
     entry = everything.setdefault(suite, {"checks": {}})
@@ -251,22 +262,37 @@ def emulated(kernel, initrd, parameters):
             COMMAND_LINE + " " + parameters]
 
 
+RUNNING = set()  # processes of machines
+ENDING = threading.Event()
+PREPARING = threading.Lock()  # two kernels may need the same Python
+
+
+def end_all(*_):
+    """Ended by a signal, it ends its machines and keeps no files."""
+    ENDING.set()
+    for process in list(RUNNING):
+        process.terminate()
+    sys.exit(1)
+
+
 class Machine:
     """A run of the checks: `results` is NAME -> (RESULT, TEXT), `log` all other lines."""
 
-    def __init__(self, argv, seconds, kept=lambda results: None):
+    def __init__(self, name, argv, seconds, kept=lambda results: None):
         """kept: called with the results so far, after each check"""
-        self.results, self.log, self.kept = {}, [], kept
+        self.name, self.results, self.log, self.kept = name, {}, [], kept
         begun = time.monotonic()
         process = subprocess.Popen(
             ["nice", "-n", "4", "timeout", "-k", "5", str(seconds), *argv],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        RUNNING.add(process)
         try:
             for line in process.stdout:
                 self.read(line.decode(errors="replace").strip())
         finally:
             process.terminate()
             process.wait()
+            RUNNING.discard(process)
         self.seconds = time.monotonic() - begun
 
     def read(self, line):
@@ -278,7 +304,7 @@ class Machine:
         self.results[name] = (result, text)
         if name not in ("kernel", "end"):
             self.kept(self.results)
-            print("    %-8s %s: %s" % (result, name, text), flush=True)
+            print("    %-8s %s: %s: %s" % (result, self.name, name, text), flush=True)
 
     def complete(self):
         return "end" in self.results
@@ -297,29 +323,39 @@ def kernels(suites):
 
 def checked(suite, version, argv, short, checks):
     print("%s: %s" % (suite, version), flush=True)
-    machine = Machine(argv, TIMEOUT[short], lambda results: keep(suite, version, results, not checks))
-    print("    %d s" % machine.seconds)
+    machine = Machine(suite, argv, TIMEOUT[short],
+                      lambda results: keep(suite, version, results, not checks))
+    print("    %s: %d s" % (suite, machine.seconds), flush=True)
     if not machine.passed():
-        print("\n".join(machine.log[-40:]))
+        print("\n".join(machine.log[-40:]), flush=True)
     return machine.passed()
+
+
+def prepared(suite, directory, work, checks):
+    """The command that boots a kernel; its files are in `work`."""
+    parameters = ["check=" + ",".join(checks)] if checks else []
+    python = PYTHONS.get(suite)
+    if python:
+        parameters.append("PYPROF_ROOT=" + ROOT)
+    make_root(work + "/root.tar", python)
+    initrd = make_initrd(work, work + "/root.tar")
+    return emulated(directory + "/vmlinuz", initrd, " ".join(parameters))
+
+
+def check_kernel(suite, version, directory, checks, short):
+    with tempfile.TemporaryDirectory() as work:
+        with PREPARING:
+            argv = prepared(suite, directory, work, checks)
+        return not ENDING.is_set() and checked(suite, version, argv, short, checks)
 
 
 def check_kernels(suites, checks, short):
     for tool in ("qemu-system-x86_64", "busybox", "cpio"):
         if not shutil.which(tool):
             skip("needs " + tool)
-    passed = True
-    with tempfile.TemporaryDirectory() as work:
-        for suite, version, directory in kernels(suites):
-            parameters = ["check=" + ",".join(checks)] if checks else []
-            python = PYTHONS.get(suite)
-            if python:
-                parameters.append("PYPROF_ROOT=" + ROOT)
-            make_root(work + "/root.tar", python)
-            initrd = make_initrd(work, work + "/root.tar")
-            argv = emulated(directory + "/vmlinuz", initrd, " ".join(parameters))
-            passed = checked(suite, version, argv, short, checks) and passed
-    return passed
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = [pool.submit(check_kernel, *kernel, checks, short) for kernel in kernels(suites)]
+    return all(run.result() for run in runs)
 
 
 def main(argv):
@@ -339,6 +375,5 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    # Ended by a signal, it ends its machine and keeps no files.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    signal.signal(signal.SIGTERM, end_all)
     sys.exit(main(sys.argv[1:]))

@@ -23,9 +23,11 @@ static void teardown(void)
 
 TestSuite(durations, .init = setup, .fini = teardown, .timeout = 240);
 
+#define ATTEMPTS 3 /* the machine may be busy, between the program's clock and the call's begin */
+
 /*
- * Buckets have a width of one eighth of an octave; the program's own figures are not rounded to
- * them.
+ * Prints what differs, or "fine". Buckets have a width of one eighth of an octave; the program's own
+ * figures are not rounded to them.
  */
 static const char judge[] =
 	"import json, math, sys\n"
@@ -40,14 +42,15 @@ static const char judge[] =
 	"        assert n == said_on['n'] == calls[name]['ncalls'], (name, clock)\n"
 	"        for q in 'p50', 'p90', 'p99':\n"
 	"            low, high = map(bucket, said_on[q])\n"
-	"            assert low - 1 <= bucket(d[q]) <= high + 1, (name, clock, q, d[q], "
-	"said_on[q])\n"
+	"            if not low - 1 <= bucket(d[q]) <= high + 1:\n"
+	"                sys.exit(print(name, clock, q, d[q], said_on[q]))\n"
 	"        assert bucket(d['max']) >= bucket(said_on['max']) - 1, (name, clock, d['max'])\n"
 	"print('fine')\n";
 
-static void durations(const struct interpreter *it)
+/* Returns what the judge printed. */
+static char *durations(const struct interpreter *it)
 {
-	char path[128], pid[16], *out;
+	char path[128], pid[16], *out, *verdict;
 	struct ran r;
 	FILE *f;
 
@@ -60,9 +63,7 @@ static void durations(const struct interpreter *it)
 	cr_assert(f && fputs(t.result, f) >= 0 && fclose(f) == 0);
 	pyprofd_file(&d, "ours.json", path, sizeof(path));
 	free(ctl_ok(&d, "snapshot", "-o", path, NULL));
-	out = python_run(it->exe, judge, d.dir);
-	cr_assert_str_eq(out, "fine\n", "%s", out);
-	free(out);
+	verdict = python_run(it->exe, judge, d.dir);
 	out = ctl_ok(&d, "snapshot", "--columns", "p50,p99", "--clock", "wall", "plain", NULL);
 	cr_assert(strstr(out, "        p50        p99 filename:"), "%s", out);
 	free(out);
@@ -70,6 +71,22 @@ static void durations(const struct interpreter *it)
 	r = pyprofd_wait(&d);
 	ran_free(&r);
 	traced_finish(&t);
+	return verdict;
+}
+
+static void durations_are_right(const struct interpreter *it)
+{
+	for (int i = 1;; i++) {
+		char *verdict = durations(it);
+		bool fine = strcmp(verdict, "fine\n") == 0;
+
+		cr_assert(fine || i < ATTEMPTS, "%s: %s", it->exe, verdict);
+		if (!fine)
+			fprintf(stderr, "%s: %s", it->exe, verdict);
+		free(verdict);
+		if (fine)
+			return;
+	}
 }
 
 Test(durations, are_the_programs)
@@ -78,5 +95,5 @@ Test(durations, are_the_programs)
 	size_t n = traced_interpreters(v);
 
 	for (size_t i = 0; i < n; i++)
-		durations(&v[i]);
+		durations_are_right(&v[i]);
 }

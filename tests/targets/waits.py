@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Functions that wait for a known reason: run.py waits [SECONDS] [FUNCTION...]
 
-Each waits for SECONDS, and measures its own wall time minus CPU time around the call. The result
-has that in seconds, by function, with the reason; `least`: the minimum of the wait.
+Each waits for SECONDS, and measures its own wall time minus CPU time around the call: without and with the
+time that a hypervisor stole, which counts as waiting if it is found. The result has that in seconds, by
+function, with the reason; `least`: the minimum of the wait.
 """
 
 import _thread
+import json
 import os
 import select
 import signal
 import socket
 import tempfile
 import time
+
+import taskclock
 
 WARM = 0
 
@@ -82,11 +86,12 @@ def spin(seconds):
 
 
 def timed(into, reason, least, fn, *args):
-    cpu, wall = thread_time(), time.perf_counter()
+    clock = taskclock.open_clock()
+    task, cpu, wall = taskclock.read(clock), thread_time(), time.perf_counter()
     fn(*args)
-    wall, cpu = time.perf_counter() - wall, thread_time() - cpu
-    into.append('"%s": {"reason": "%s", "least": %.6f, "wait": %.9f}'
-                % (fn.__name__, reason, least, wall - cpu))
+    wall, cpu, task = time.perf_counter() - wall, thread_time() - cpu, (task, taskclock.read(clock))
+    os.close(clock)
+    into.append([fn.__name__, reason, least, wall - taskclock.seconds(*task), wall - cpu])
 
 
 def run_lock(into, seconds):
@@ -155,9 +160,7 @@ def run_gil(into, seconds):
         _thread.start_new_thread(spin_and_tell, (seconds, own[i], done[i]))
     for lock in done:
         lock.acquire()
-    waits = [float(text[0].split()[-1].rstrip("}")) for text in own]
-    into.append('"spin": {"reason": "gil", "least": %.6f, "wait": %.9f}'
-                % (seconds / 2, sum(waits)))
+    into.append(["spin", "gil", seconds / 2] + [sum(w) for w in zip(*(v[0][3:] for v in own))])
 
 
 def run_sleep(into, seconds):
@@ -173,4 +176,5 @@ def main(seconds="0.1", *which):
     into = []
     for name in which or sorted(set(RUNS) - {"limited"}):
         RUNS[name](into, float(seconds))
-    return "{%s}" % ", ".join(into)
+    return json.dumps({name: {"reason": reason, "least": least, "waits": waits}
+                       for name, reason, least, *waits in into})
