@@ -31,13 +31,14 @@
 /* Hits per second of CPU time below which marks measure nothing */
 #define RATE_MIN 20.0
 
-static void begin(struct marks *m, uint32_t n, double budget)
+static void begin(struct marks *m, uint32_t n, double budget, double sudden)
 {
 	*m = (struct marks){
 		.state = n ? MARKS_NEW : MARKS_NONE,
 		.n = n < PYP_MARKS ? n : PYP_MARKS,
 		.all = n,
 		.budget = budget,
+		.sudden = sudden,
 	};
 	for (uint32_t i = 0; i < m->n; i++)
 		m->v[i] = (uint8_t)i;
@@ -45,7 +46,14 @@ static void begin(struct marks *m, uint32_t n, double budget)
 
 void marks_begin(struct marks *m, uint32_t n, double bound)
 {
-	begin(m, n, fmin(MARKS_MOST, MARKS_PART * bound));
+	const double budget = fmin(MARKS_MOST, MARKS_PART * bound);
+
+	begin(m, n, budget, SUDDEN * ONE * budget);
+}
+
+void marks_begin_beside(struct marks *m, uint32_t n, double sudden)
+{
+	begin(m, n, MARKS_MOST, sudden);
 }
 
 void marks_attached(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,
@@ -179,7 +187,7 @@ static void take_rates(struct marks *m, uint64_t cpu_ns, const uint64_t *counts)
 /* Nothing was to be seen. */
 static void wait_for_work(struct marks *m, uint64_t cpu_ns)
 {
-	begin(m, m->all, m->budget);
+	begin(m, m->all, m->budget, m->sudden);
 	m->wait_cpu_ns = cpu_ns + IDLE_NS;
 }
 
@@ -208,7 +216,7 @@ static bool too_many_lately(struct marks *m, uint64_t now_ns, uint64_t cpu_ns, u
 
 	if (passed < (double)MOMENT_NS)
 		return false;
-	if (taken > SUDDEN * ONE * m->budget * passed)
+	if (taken > m->sudden * passed)
 		return true;
 	m->last_ns = now_ns;
 	m->last_cpu_ns = cpu_ns;

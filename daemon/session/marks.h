@@ -41,6 +41,7 @@ struct marks {
 	uint64_t base[PYP_MARKS];  /* counts when v was attached */
 	uint64_t begun_ns, cpu_ns; /* the time, and the target's CPU time, when v was attached */
 	double budget;		   /* as a part of the target's CPU time */
+	double sudden;		   /* the part in a moment above which they are given up */
 	uint64_t last_hits, last_cpu_ns, last_ns; /* KEPT: when they were found fit last */
 	uint32_t all;				  /* number of marks that there are */
 	uint64_t wait_cpu_ns; /* NEW: attach when the target's CPU time has reached this */
@@ -49,6 +50,8 @@ struct marks {
 
 /* Begins with n marks; without any, the state is MARKS_NONE. bound: of windows, as a part of CPU time */
 void marks_begin(struct marks *m, uint32_t n, double bound);
+/* The same for marks beside a trace, which takes more: they may take this part of a moment. */
+void marks_begin_beside(struct marks *m, uint32_t n, double sudden);
 /* v was attached at now_ns (CLOCK_MONOTONIC), with these counts. cpu_ns: the target's CPU time so far */
 void marks_attached(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,
 		    const uint64_t counts[PYP_MARKS]);

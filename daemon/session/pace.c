@@ -15,6 +15,8 @@
 #define CPU_LEAST  30e6
 #define HITS_LEAST 100.0
 #define READINGS   4
+/* Marks are given up if they take this part of a moment of a trace, which costs more than 30 %. */
+#define SUDDEN 0.1
 /* The relative error of a steady program: the machine is not equally fast all the time */
 #define STEADY 0.06
 
@@ -75,7 +77,7 @@ void pace_begin(struct pace *p, struct probe *probe, pid_t pid, uint32_t nmarks)
 	*p = (struct pace){
 		.probe = probe, .pid = pid, .until_ns = clock_monotonic_ns() + CHOOSE_NS};
 	read_cpu(p);
-	marks_begin(&p->choosing.marks, nmarks, 1);
+	marks_begin_beside(&p->choosing.marks, nmarks, SUDDEN);
 }
 
 static void begin_measuring(struct pace *p)

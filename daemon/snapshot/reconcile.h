@@ -12,6 +12,8 @@
 
 #include "snapshot/snapshot.h"
 
+#define RECONCILE_APART 0.15 /* relative deviation of a function's hit cost from the mean */
+
 /* A function, or the time outside Python. CPU times in ns. */
 struct reconcile_row {
 	double own;	  /* by the trace, minus `taken`; 0 or more */
@@ -42,6 +44,9 @@ double reconcile_scale(double cpu, double taken, double samples, double period_n
 
 /* Computes the results of the rows, whose `taken` is already scaled. Returns 0 or -ENOMEM. */
 int reconcile_solve(const struct reconcile *r, struct reconcile_row *rows, size_t n);
+
+/* The variance, in ns^2, of a part of a row's time by the trace alone, without samples. */
+double reconcile_part_variance(const struct reconcile *r, const struct reconcile_row *part);
 
 /*
  * Combines the measurements of a target. taken: the estimated probe cost in ns, per node. Sets the

@@ -216,3 +216,27 @@ Test(marks, rare_ones_in_a_trace)
 	counts[0] += 60 * 333;
 	cr_assert(marks_too_many(&m, 3080 * MS, 3080 * MS, counts));
 }
+
+/* Beside a trace, which costs more, they may be frequent for a moment, but not all the time. */
+Test(marks, frequent_ones_in_moments_of_a_trace)
+{
+	uint64_t counts[PYP_MARKS] = {0};
+	struct marks m;
+
+	marks_begin_beside(&m, 1, 0.1);
+	m.state = MARKS_KEPT;
+	marks_attached(&m, 0, 0, counts);
+	for (uint64_t at = 60 * MS; at <= 3000 * MS; at += 60 * MS) {
+		counts[0] += at % (600 * MS) ? 60 : 60 * 300; /* 9 % */
+		cr_assert_not(marks_too_many(&m, at, at, counts), "%d", (int)(at / MS));
+	}
+	for (uint64_t at = 3060 * MS; at <= 9000 * MS; at += 60 * MS)
+		counts[0] += 60 * 300;
+	cr_assert(marks_too_many(&m, 9000 * MS, 9000 * MS, counts), "on average");
+
+	marks_begin_beside(&m, 1, 0.1);
+	m.state = MARKS_KEPT;
+	marks_attached(&m, 0, 0, counts);
+	counts[0] += 60 * 350;
+	cr_assert(marks_too_many(&m, 60 * MS, 60 * MS, counts), "in a moment");
+}

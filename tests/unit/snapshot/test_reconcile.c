@@ -88,6 +88,36 @@ Test(reconcile, progress_shows_the_total)
 	cr_assert(rows[1].variance > 0 && rows[1].variance < 20e6 * 20e6);
 }
 
+/*
+ * Many functions agree on a total, but that does not make it more certain: all of them can be slowed
+ * down by the same factor. (asyncio's 40 functions: 1.6 times the undisturbed time, before.)
+ */
+Test(reconcile, many_functions_agree_on_a_wrong_total)
+{
+	struct reconcile dense = {.period_ns = 1e6,
+				  .slowdown_ns = SLOWDOWN,
+				  .disturbed = 0.8,
+				  .total_ns = 200e6,
+				  .total_error_ns = 14e6};
+	struct reconcile_row rows[40];
+	double sum = 0;
+
+	for (int i = 0; i < 40; i++)
+		rows[i] = (struct reconcile_row){
+			.own = 8e6, .taken = 30e6, .samples = 8, .before = 25, .intervals = 1e3};
+	assert_ok(reconcile_solve(&dense, rows, 40));
+	for (int i = 0; i < 40; i++)
+		sum += rows[i].ns;
+	cr_assert(sum > 195e6 && sum < 225e6, "%f", sum);
+	cr_assert(sqrt(rows[0].variance) < 0.25 * rows[0].ns, "%f", rows[0].variance);
+	dense.total_ns = dense.total_error_ns = 0;
+	for (int i = 0; i < 40; i++)
+		rows[i].ns = rows[i].variance = 0;
+	assert_ok(reconcile_solve(&dense, rows, 40));
+	cr_assert(rows[0].ns > 6e6, "%f", rows[0].ns);
+	cr_assert(sqrt(rows[0].variance) > 0.24 * rows[0].ns, "the same error of all is stated");
+}
+
 #define FUNCTIONS 301
 
 /*
