@@ -137,6 +137,37 @@ __noinline int code_announce(__u64 code, __u32 tid)
 	return cached;
 }
 
+/* Of a name that spans more than two pages, those in the middle are not waited for. */
+static __always_inline void string_wait(__u64 code, __u32 field)
+{
+	__u64 object = 0, length = 0;
+	struct core_string shape;
+	__u32 state = 0;
+	__u8 last;
+
+	if (user_read_wait(&object, sizeof(object), code + field) ||
+	    user_read_wait(&length, sizeof(length), object + layout.str_length) ||
+	    user_read_wait(&state, sizeof(state), object + layout.str_state) || length > 1u << 30)
+		return;
+	shape = core_string_shape(length, state, layout.str_kind_shift, layout.str_ascii_data,
+				  layout.str_compact_data);
+	if (shape.kind && shape.bytes)
+		user_read_wait(&last, sizeof(last), object + shape.offset + shape.bytes - 1);
+}
+
+__noinline int code_wait(__u64 code)
+{
+	__u32 flags;
+
+	if (user_read_wait(&flags, sizeof(flags), code + layout.code_flags))
+		return 0;
+	string_wait(code, layout.code_filename);
+	string_wait(code, layout.code_name);
+	if (layout.code_qualname != 0xffff)
+		string_wait(code, layout.code_qualname);
+	return 0;
+}
+
 __noinline int code_lookup(__u64 code, __u32 tid)
 {
 	__u64 entry = code_cache[core_code_slot(code)];

@@ -21,13 +21,11 @@ int code_announce(__u64 code, __u32 tid);
  */
 int code_lookup(__u64 code, __u32 tid);
 
-/* To be called by programs of probes before code_announce, which samples call as well. */
-static __always_inline void code_wait(__u64 code)
-{
-	__u32 flags;
-
-	user_read_wait(&flags, sizeof(flags), code + layout.code_flags);
-}
+/*
+ * Wait until a code object and its names can be read. To be called by programs of probes before
+ * code_announce, which samples call as well. Returns 0.
+ */
+int code_wait(__u64 code);
 
 /* Drop what is known about a code object. Returns 1 if it had been announced, otherwise 0. */
 static __always_inline int code_forget(__u64 code)

@@ -314,19 +314,17 @@ static void *end_absence(void *arg)
 	return NULL;
 }
 
-static void enter_absent(struct fake_target *t, uint64_t frame, uint64_t n)
+static void enter_without(struct fake_target *t, uint64_t frame, uint64_t page)
 {
-	(void)t;
-	while (n--) {
-		struct absence a = {.page = (void *)frame};
-		pthread_t other;
+	struct absence a = {.page = (void *)page};
+	pthread_t other;
 
-		pthread_create(&other, NULL, end_absence, &a);
-		mprotect(a.page, 4096, PROT_NONE);
-		atomic_store(&a.began, true);
-		fake_enter(frame, 1);
-		pthread_join(other, NULL);
-	}
+	(void)t;
+	pthread_create(&other, NULL, end_absence, &a);
+	mprotect(a.page, 4096, PROT_NONE);
+	atomic_store(&a.began, true);
+	fake_enter(frame, 1);
+	pthread_join(other, NULL);
 }
 
 /* Not all: on a busy machine some absences end before the call, some last for longer than probes wait. */
@@ -339,11 +337,46 @@ Test(probe, pages_that_are_absent_for_a_moment)
 	fake_alloc(target(), 0, 4096);
 	frame = fake_frame(target(), code, 0, FAKE_OWNER_THREAD);
 	cr_assert_eq(frame % 4096, 0);
-	fake_target_run(target(), enter_absent, frame, 20);
+	for (int i = 0; i < 20; i++)
+		fake_target_run(target(), enter_without, frame, frame);
 	n = probe_rig_drain(&rig);
 	for (size_t i = 0; i < n; i++)
 		entries += probe_rig_event(&rig, i)->type == PYP_REC_ENTER;
 	cr_assert(entries >= 4, "%zu entries", entries);
+}
+
+/* A code object whose name is on a page of its own. */
+static uint64_t code_with_distant_name(uint64_t *ret_page)
+{
+	uint64_t code = plain_code("near");
+
+	fake_alloc(target(), 0, 4096);
+	*ret_page = fake_str(target(), "distant");
+	fake_alloc(target(), 0, 4096);
+	fake_put64(code + target()->layout->bpf.code_name, *ret_page);
+	return code;
+}
+
+Test(probe, names_on_pages_that_are_absent_for_a_moment)
+{
+	size_t n, readable = 0;
+
+	acquaint();
+	for (int i = 0; i < 10; i++) {
+		uint64_t page, code = code_with_distant_name(&page);
+
+		cr_assert_eq(page % 4096, 0);
+		fake_target_run(target(), enter_without,
+				fake_frame(target(), code, 0, FAKE_OWNER_THREAD), page);
+	}
+	n = probe_rig_drain(&rig);
+	for (size_t i = 0; i < n; i++) {
+		const struct event *ev = probe_rig_event(&rig, i);
+
+		readable += ev->type == PYP_REC_STRING && ev->u.string.which == PYP_STR_NAME &&
+			    ev->u.string.flags == 0;
+	}
+	cr_assert(readable >= 2, "%zu names", readable);
 }
 
 static void code_free(struct fake_target *t, uint64_t code, uint64_t b)
