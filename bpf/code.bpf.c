@@ -79,7 +79,8 @@ __noinline int string_send(__u64 code, __u32 field, __u32 which, __u32 tid)
 	return STRING_SEND(&m, PYP_STRING_LARGE);
 }
 
-static __always_inline int code_send(__u64 code, __u32 flags, __u32 arg, __u32 tid)
+/* *ts receives the record's time. */
+static __always_inline int code_send(__u64 code, __u32 flags, __u32 arg, __u32 tid, __u64 *ts)
 {
 	struct pyp_rec_code *r;
 	__s32 line = 0;
@@ -88,7 +89,8 @@ static __always_inline int code_send(__u64 code, __u32 flags, __u32 arg, __u32 t
 	r = ring_reserve_cold(sizeof(*r));
 	if (!r)
 		return -1;
-	rec_head(&r->h, bpf_ktime_get_ns(), tid, PYP_REC_CODE, 0, arg);
+	*ts = bpf_ktime_get_ns();
+	rec_head(&r->h, *ts, tid, PYP_REC_CODE, 0, arg);
 	r->code = code;
 	r->flags = flags;
 	r->firstlineno = line;
@@ -96,7 +98,7 @@ static __always_inline int code_send(__u64 code, __u32 flags, __u32 arg, __u32 t
 	return 0;
 }
 
-static __always_inline int code_send_all(__u64 code, __u32 flags, __u32 tid)
+static __always_inline int code_send_all(__u64 code, __u32 flags, __u32 tid, __u64 *ts)
 {
 	if (string_send(code, layout.code_filename, PYP_STR_FILENAME, tid) ||
 	    string_send(code, layout.code_name, PYP_STR_NAME, tid))
@@ -104,21 +106,21 @@ static __always_inline int code_send_all(__u64 code, __u32 flags, __u32 tid)
 	if (layout.code_qualname != 0xffff &&
 	    string_send(code, layout.code_qualname, PYP_STR_QUALNAME, tid))
 		return -1;
-	return code_send(code, flags, 0, tid);
+	return code_send(code, flags, 0, tid, ts);
 }
 
 __noinline int code_announce(__u64 code, __u32 tid)
 {
-	__u64 cached = 0;
+	__u64 cached = 0, value, ts = 0;
 	__u32 flags = 0;
 	int err = 0;
 
 	if (user_read(&flags, sizeof(flags), code + layout.code_flags))
-		err = code_send(code, 0, PYP_CODE_UNREADABLE, tid);
+		err = code_send(code, 0, PYP_CODE_UNREADABLE, tid, &ts);
 	else if (flags & layout.code_skip_flags)
 		cached = CORE_CODE_SKIP;
 	else
-		err = code_send_all(code, flags, tid);
+		err = code_send_all(code, flags, tid, &ts);
 	if (flags & layout.code_creation_flags)
 		cached |= CORE_CODE_CREATES;
 	if (flags & PYP_CO_SUSPENDS)
@@ -131,7 +133,8 @@ __noinline int code_announce(__u64 code, __u32 tid)
 	 * A full map is not a loss: the cache below holds the code object, or the names are sent
 	 * again.
 	 */
-	if (bpf_map_update_elem(&codes, &code, &cached, BPF_ANY))
+	value = PYP_CODE_STAMP(ts) << PYP_CODE_STAMP_SHIFT | cached;
+	if (bpf_map_update_elem(&codes, &code, &value, BPF_ANY))
 		count(PYP_LOSS_map_full);
 	code_cache[core_code_slot(code)] = core_code_entry(code, cached);
 	return cached;

@@ -90,7 +90,7 @@ static __always_inline __u32 count_take(__u64 code, __u32 tid)
  */
 static __always_inline __u32 count_number(__u64 code, __u64 flags, __u32 tid)
 {
-	__u64 value;
+	__u64 value, *known;
 	__u32 id;
 
 	if (flags & CORE_CODE_SKIP)
@@ -98,7 +98,9 @@ static __always_inline __u32 count_number(__u64 code, __u64 flags, __u32 tid)
 	id = count_take(code, tid);
 	if (id == PYP_COUNT_LOST)
 		return id;
-	value = (__u64)id << COUNT_ID_SHIFT | flags;
+	known = bpf_map_lookup_elem(&codes, &code);
+	value = known ? *known >> PYP_CODE_STAMP_SHIFT << PYP_CODE_STAMP_SHIFT : 0;
+	value |= (__u64)id << COUNT_ID_SHIFT | flags;
 	if (bpf_map_update_elem(&codes, &code, &value, BPF_ANY))
 		count(PYP_LOSS_map_full);
 	return id;

@@ -514,6 +514,14 @@ void probe_losses(const struct probe *p, uint64_t out[PYP_LOSS_MAX])
 		out[i] = __atomic_load_n(&p->skel->bss->losses[i], __ATOMIC_RELAXED);
 }
 
+bool probe_code_lives(const struct probe *p, uint64_t code, uint64_t announced_ns)
+{
+	uint64_t value;
+
+	return bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.codes), &code, &value) == 0 &&
+	       value >> PYP_CODE_STAMP_SHIFT == PYP_CODE_STAMP(announced_ns);
+}
+
 uint64_t probe_columns(const struct probe *p)
 {
 	return COLUMN_COUNTERS(p->skel->rodata->counters) | programs_memory_columns(p->skel);

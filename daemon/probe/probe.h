@@ -197,6 +197,12 @@ int probe_counts(const struct probe *p, struct probe_count **ret, size_t *ret_n)
 /* Resets one count to 0. Exact if its thread has ended or the probes are detached. */
 void probe_counts_drop(const struct probe *p, const struct pyp_edge *edge);
 
+/*
+ * Returns whether the code object whose CODE record has this time has not been freed, as far as probes of
+ * calls have reported it. Ask after reading it.
+ */
+bool probe_code_lives(const struct probe *p, uint64_t code, uint64_t announced_ns);
+
 /* Copies the losses that the BPF programs have counted since open (PYP_LOSS_*). */
 void probe_losses(const struct probe *p, uint64_t out[PYP_LOSS_MAX]);
 

@@ -473,7 +473,7 @@ void profile_event(struct profile *p, const struct event *e)
 			on_switch(p, e);
 		break;
 	case PYP_REC_CODE:
-		codes_code(&p->codes, e->tid, e->u.code.code, e->u.code.firstlineno,
+		codes_code(&p->codes, e->ts, e->tid, e->u.code.code, e->u.code.firstlineno,
 			   e->u.code.flags);
 		line_counts_forget(&p->lines, e->u.code.code);
 		break;

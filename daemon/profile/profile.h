@@ -41,9 +41,11 @@ struct profile_limits {
 /*
  * Reads the names of a code object from the target's memory. Called if the BPF program could not
  * read its strings, and for code objects that were never announced. Fills *ret with malloc'd UTF-8
- * strings that the profile frees. Returns 0 or a negative errno. May be NULL (tests).
+ * strings that the profile frees. announced_ns: the time of its record, 0: never; if it has been freed
+ * since then, the names are another one's. Returns 0 or a negative errno. May be NULL (tests).
  */
-typedef int (*profile_resolve_fn)(void *ctx, uint64_t code, struct code_names *ret);
+typedef int (*profile_resolve_fn)(void *ctx, uint64_t code, uint64_t announced_ns,
+				  struct code_names *ret);
 
 struct profile *profile_new(const struct profile_limits *limits, profile_resolve_fn resolve,
 			    void *ctx);

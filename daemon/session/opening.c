@@ -28,11 +28,18 @@
 
 #define HOLD_GAP " were not traced after the thread that owned the probes ended"
 
-static int tracee_resolve(void *ctx, uint64_t code, struct code_names *ret)
+/* Samples alone do not show when a code object is freed. */
+static int tracee_resolve(void *ctx, uint64_t code, uint64_t announced_ns, struct code_names *ret)
 {
 	const struct tracee *t = ctx;
+	int r = inspect_code(t->inspect, code, ret);
 
-	return inspect_code(t->inspect, code, ret);
+	if (r < 0 || !announced_ns || t->opts.mode.mode == MODE_SAMPLE || !t->probe ||
+	    probe_code_lives(t->probe, code, announced_ns))
+		return r;
+	code_names_deinit(ret);
+	*ret = (struct code_names){0};
+	return -ESTALE;
 }
 
 static int tracee_read_lines(void *ctx, uint64_t code, struct code_lines *ret)

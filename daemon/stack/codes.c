@@ -96,11 +96,11 @@ static void bind_names(struct codes *c, uint64_t code, const struct code_names *
 }
 
 /* Adds names from the target's memory; names from records take precedence. */
-static void resolve_missing(struct codes *c, uint64_t code, struct code_names *n)
+static void resolve_missing(struct codes *c, uint64_t code, uint64_t ts, struct code_names *n)
 {
 	_cleanup_(code_names_deinit) struct code_names found = {0};
 
-	if (!c->resolve || c->resolve(c->ctx, code, &found))
+	if (!c->resolve || c->resolve(c->ctx, code, ts, &found))
 		return;
 	if (!n->filename)
 		n->filename = TAKE_PTR(found.filename);
@@ -122,12 +122,12 @@ static void complete(char **cut, char **whole)
  * Reads strings that were cut. If the string does not start with the known part, the code object
  * has been freed meanwhile and the known part stays.
  */
-static void complete_cut(struct codes *c, uint64_t code, const struct codes_pending *pe,
-			 struct code_names *n)
+static void complete_cut(struct codes *c, uint64_t code, uint64_t ts,
+			 const struct codes_pending *pe, struct code_names *n)
 {
 	_cleanup_(code_names_deinit) struct code_names found = {0};
 
-	if (!c->resolve || c->resolve(c->ctx, code, &found))
+	if (!c->resolve || c->resolve(c->ctx, code, ts, &found))
 		return;
 	if (pe->cut[PYP_STR_FILENAME])
 		complete(&n->filename, &found.filename);
@@ -137,7 +137,8 @@ static void complete_cut(struct codes *c, uint64_t code, const struct codes_pend
 		complete(&n->qualname, &found.qualname);
 }
 
-void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno, uint32_t flags)
+void codes_code(struct codes *c, uint64_t ts, uint32_t tid, uint64_t code, int32_t firstlineno,
+		uint32_t flags)
 {
 	_cleanup_(code_names_deinit) struct code_names names = {.firstlineno = firstlineno,
 								.flags = flags};
@@ -148,12 +149,12 @@ void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlinen
 		names.name = TAKE_PTR(pe->str[PYP_STR_NAME]);
 		names.qualname = TAKE_PTR(pe->str[PYP_STR_QUALNAME]);
 		if (pe->cut[PYP_STR_FILENAME] || pe->cut[PYP_STR_NAME] || pe->cut[PYP_STR_QUALNAME])
-			complete_cut(c, code, pe, &names);
+			complete_cut(c, code, ts, pe, &names);
 	}
 	if (pe)
 		pending_drop(c, pe);
 	if (!names.filename || !names.name)
-		resolve_missing(c, code, &names);
+		resolve_missing(c, code, ts, &names);
 	bind_names(c, code, &names);
 }
 
@@ -242,7 +243,7 @@ uint32_t codes_unknown(struct codes *c, uint64_t code)
 	char name[48];
 	uint32_t func;
 
-	if (c->resolve && c->resolve(c->ctx, code, &names) == 0) {
+	if (c->resolve && c->resolve(c->ctx, code, 0, &names) == 0) {
 		bind_names(c, code, &names);
 		if (funcs_find(&c->funcs, code, &func))
 			return func;

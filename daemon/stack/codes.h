@@ -23,9 +23,11 @@
 /*
  * Reads the names of a code object from the target's memory. Called if the BPF program could not
  * read its strings, and for code objects that were never announced. Fills *ret with malloc'd UTF-8
- * strings that the caller frees. Returns 0 or a negative errno.
+ * strings that the caller frees. announced_ns: the time of its record, 0: never; if it has been freed
+ * since then, the names are another one's. Returns 0 or a negative errno.
  */
-typedef int (*codes_resolve_fn)(void *ctx, uint64_t code, struct code_names *ret);
+typedef int (*codes_resolve_fn)(void *ctx, uint64_t code, uint64_t announced_ns,
+				struct code_names *ret);
 
 struct codes_pending {
 	uint64_t code;
@@ -51,7 +53,9 @@ int codes_init(struct codes *c, uint32_t max_funcs, uint64_t max_string_bytes,
 void codes_deinit(struct codes *c);
 
 void codes_string(struct codes *c, uint32_t tid, const struct event_string *s);
-void codes_code(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno, uint32_t flags);
+/* ts: the time of the record */
+void codes_code(struct codes *c, uint64_t ts, uint32_t tid, uint64_t code, int32_t firstlineno,
+		uint32_t flags);
 void codes_free(struct codes *c, uint64_t code);
 /* Binds a C function to the address of its PyMethodDef, with the name that cProfile gives it. */
 void codes_method(struct codes *c, const struct event_method *m);

@@ -57,10 +57,11 @@ static int not_run(struct verify_result *ret, const struct diag *diag)
 
 /* ---- tracing ----------------------------------------------------------------------------- */
 
-static int resolve(void *ctx, uint64_t code, struct code_names *ret)
+static int resolve(void *ctx, uint64_t code, uint64_t announced_ns, struct code_names *ret)
 {
 	struct run *run = ctx;
 
+	(void)announced_ns;
 	return inspect_code(run->scratch.inspect, code, ret);
 }
 

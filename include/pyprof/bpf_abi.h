@@ -391,6 +391,13 @@ struct pyp_rec_code {
 	__s32 firstlineno;
 };
 
+/*
+ * A stamp of an announcement, by the time of its CODE record; in the values of the map `codes`, above
+ * what else they contain. While a code object's value has its stamp, the object has not been freed.
+ */
+#define PYP_CODE_STAMP_SHIFT 40
+#define PYP_CODE_STAMP(ts)   ((ts)&0xffffffu)
+
 struct pyp_rec_code_free {
 	struct pyp_rec h;
 	__u64 code;

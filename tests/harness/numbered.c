@@ -7,9 +7,10 @@
 
 #include "harness/test.h"
 
-int numbered_resolve(void *ctx, uint64_t code, struct code_names *ret)
+int numbered_resolve(void *ctx, uint64_t code, uint64_t announced_ns, struct code_names *ret)
 {
 	(void)ctx;
+	(void)announced_ns;
 	if (asprintf(&ret->name, "f%d", (int)((code - NUMBERED_CODE(0)) / 0x10)) < 0)
 		return -1;
 	ret->filename = strdup("t.py");

@@ -386,6 +386,28 @@ static void code_free(struct fake_target *t, uint64_t code, uint64_t b)
 	fake_code_free(code);
 }
 
+/* Names that are read later are those of the code object only if it has not been freed meanwhile. */
+Test(probe, code_lives_until_it_is_freed)
+{
+	uint64_t code = plain_code("f"), frame = fake_frame(target(), code, 0, 0), first;
+
+	acquaint();
+	fake_target_pairs(target(), frame, 1);
+	cr_assert_eq(probe_rig_drain(&rig), 6);
+	cr_assert_eq(probe_rig_event(&rig, 3)->type, PYP_REC_CODE);
+	first = probe_rig_event(&rig, 3)->ts;
+	cr_assert(probe_code_lives(rig.probe, code, first));
+	cr_assert_not(probe_code_lives(rig.probe, code, first + 1));
+	fake_target_run(target(), code_free, code, 0);
+	cr_assert_not(probe_code_lives(rig.probe, code, first));
+	probe_rig_drain(&rig);
+	probe_rig_clear(&rig);
+	fake_target_pairs(target(), frame, 1);
+	cr_assert_eq(probe_rig_drain(&rig), 6);
+	cr_assert_not(probe_code_lives(rig.probe, code, first), "another one");
+	cr_assert(probe_code_lives(rig.probe, code, probe_rig_event(&rig, 3)->ts));
+}
+
 Test(probe, freed_code_is_announced_anew)
 {
 	uint64_t code = plain_code("f"), frame = fake_frame(target(), code, 0, 0);
