@@ -18,9 +18,10 @@ static struct {
 	unsigned int asked;
 } target;
 
-static int names(void *ctx, uint64_t code, struct code_names *ret)
+static int names(void *ctx, uint64_t code, uint64_t announced_ns, struct code_names *ret)
 {
 	(void)ctx;
+	(void)announced_ns;
 	if (asprintf(&ret->name, "f%u", (unsigned int)(code - CODE(0)) / 0x10) < 0)
 		return -1;
 	ret->filename = strdup("a.py");
