@@ -173,7 +173,7 @@ def make_root(path, suite=None):
 
 
 def make_initrd(work, tar):
-    """The kernel unpacks an archive of three files; init unpacks the rest. The next call replaces it."""
+    """The kernel unpacks an archive of three files; init unpacks the rest."""
     tree = os.path.join(work, "initrd")
     os.makedirs(tree + "/bin", exist_ok=True)
     shutil.copy(shutil.which("busybox"), tree + "/bin/busybox")
@@ -204,21 +204,17 @@ def kept():
 KEEPING = threading.Lock()
 
 
-def keep(*results):
-    with KEEPING:
-        keep_one(*results)
-
-
-def keep_one(suite, version, results, complete):
+def keep(suite, version, results, complete):
     """complete: of a run of all checks, so that no earlier results are left"""
-    everything = kept()
-    entry = everything.setdefault(suite, {"checks": {}})
-    if complete:
-        entry["checks"] = {}
-    entry["version"] = version
-    entry["checks"].update({n: r for n, r in results.items() if n not in ("kernel", "end")})
-    with open(KEPT, "w") as file:
-        json.dump(everything, file, indent=1)
+    with KEEPING:
+        everything = kept()
+        entry = everything.setdefault(suite, {"checks": {}})
+        if complete:
+            entry["checks"] = {}
+        entry["version"] = version
+        entry["checks"].update({n: r for n, r in results.items() if n not in ("kernel", "end")})
+        with open(KEPT, "w") as file:
+            json.dump(everything, file, indent=1)
 
 
 def cell(notes, name, result):

@@ -27,6 +27,8 @@
 
 #include <math.h>
 
+#include "base/square.h"
+
 #define KNOWN_TO  0.1  /* prior error of the cost */
 #define APART	  0.08 /* error of a function's cost relative to the common cost */
 #define SCALED_TO 0.1  /* error of the scale of costs: 0.14 with nothing but empty calls */
@@ -47,11 +49,6 @@ static struct sums sums_of(const struct fit_row *rows, size_t n)
 		s.samples += rows[i].samples;
 	}
 	return s;
-}
-
-static double square(double x)
-{
-	return x * x;
 }
 
 /* A function's share by windows */

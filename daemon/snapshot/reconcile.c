@@ -55,6 +55,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/square.h"
 
 #define FEW_OF_ONE 5	/* samples of one function */
 #define KNOWN_TO   0.15 /* relative error of the estimated cost of all hits */
@@ -77,11 +78,6 @@
 #define SLOWEST 6.0  /* maximum slowdown factor of a program, apart from its hits */
 #define TOTALS	90   /* number of totals to try, from 1 to 1 / SLOWEST */
 #define FEW	30.0 /* minimum number of samples before the probes */
-
-static double square(double x)
-{
-	return x * x;
-}
 
 double reconcile_scale(double cpu, double taken, double samples, double period_ns)
 {

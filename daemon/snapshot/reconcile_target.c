@@ -5,14 +5,10 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/square.h"
 #include "snapshot/reconcile.h"
 
 #define UNKNOWN 1e18 /* ns: far longer than any time, but finite */
-
-static double square(double x)
-{
-	return x * x;
-}
 
 static uint64_t own_of(const struct snapshot_node *n, uint64_t taken)
 {

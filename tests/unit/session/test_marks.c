@@ -177,6 +177,12 @@ Test(marks, a_program_of_few_opcodes)
 	cr_assert(s.m.n >= 2 && s.m.n <= 4, "%u", s.m.n);
 }
 
+static void attached_to_stay(struct marks *m, const uint64_t counts[PYP_MARKS])
+{
+	m->state = MARKS_KEPT;
+	marks_attached(m, 0, 0, counts);
+}
+
 /* The program does something else, in which marks would take a tenth of its time. */
 Test(marks, a_moment_with_too_many)
 {
@@ -184,8 +190,7 @@ Test(marks, a_moment_with_too_many)
 	struct marks m;
 
 	marks_begin(&m, 1, 0.05);
-	m.state = MARKS_KEPT;
-	marks_attached(&m, 0, 0, counts);
+	attached_to_stay(&m, counts);
 	/* 10 per ms, for a second */
 	for (uint64_t at = 20 * MS; at <= 1000 * MS; at += 20 * MS) {
 		counts[0] = 10 * at / MS;
@@ -206,8 +211,7 @@ Test(marks, rare_ones_in_a_trace)
 	struct marks m;
 
 	marks_begin(&m, 1, 1);
-	m.state = MARKS_KEPT;
-	marks_attached(&m, 0, 0, counts);
+	attached_to_stay(&m, counts);
 	for (uint64_t at = 20 * MS; at <= 3000 * MS; at += 20 * MS) {
 		counts[0] = at / MS / 10;
 		cr_assert_not(marks_too_many(&m, at, at, counts));
@@ -224,8 +228,7 @@ Test(marks, frequent_ones_in_moments_of_a_trace)
 	struct marks m;
 
 	marks_begin_beside(&m, 1, 0.1);
-	m.state = MARKS_KEPT;
-	marks_attached(&m, 0, 0, counts);
+	attached_to_stay(&m, counts);
 	for (uint64_t at = 60 * MS; at <= 3000 * MS; at += 60 * MS) {
 		counts[0] += at % (600 * MS) ? 60 : 60 * 300; /* 9 % */
 		cr_assert_not(marks_too_many(&m, at, at, counts), "%d", (int)(at / MS));
@@ -235,8 +238,7 @@ Test(marks, frequent_ones_in_moments_of_a_trace)
 	cr_assert(marks_too_many(&m, 9000 * MS, 9000 * MS, counts), "on average");
 
 	marks_begin_beside(&m, 1, 0.1);
-	m.state = MARKS_KEPT;
-	marks_attached(&m, 0, 0, counts);
+	attached_to_stay(&m, counts);
 	counts[0] += 60 * 350;
 	cr_assert(marks_too_many(&m, 60 * MS, 60 * MS, counts), "in a moment");
 }
