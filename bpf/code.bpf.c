@@ -10,24 +10,22 @@ struct string_msg {
 	struct core_string shape;
 	__u32 tid;
 	__u32 which;
-	__u32 flags;
+	__u32 flags; /* also those that string_fill finds */
 };
 
-static __always_inline void string_fill(struct pyp_rec_string *r, const struct string_msg *m,
-					__u32 room)
+static __always_inline void string_fill(struct pyp_rec_string *r, struct string_msg *m, __u32 room)
 {
 	__u64 bytes = m->shape.bytes;
-	__u32 flags = m->flags;
 
 	/* A read from an invalid address zero-fills: the cheapest way to initialise the buffer. */
 	user_read(r->data, room, 0);
 	if (bytes > room) {
 		bytes = room; /* room is a multiple of 4, so no character is split */
-		flags |= PYP_STRING_TRUNCATED;
+		m->flags |= PYP_STRING_TRUNCATED;
 	}
 	if (!m->shape.kind || user_read(r->data, bytes, m->object + m->shape.offset)) {
 		bytes = 0;
-		flags = PYP_STRING_UNREADABLE;
+		m->flags = PYP_STRING_UNREADABLE;
 	}
 	rec_head(&r->h, bpf_ktime_get_ns(), m->tid, PYP_REC_STRING, 0, m->which);
 	r->code = m->code;
@@ -35,10 +33,10 @@ static __always_inline void string_fill(struct pyp_rec_string *r, const struct s
 	r->units = m->shape.units;
 	r->bytes = bytes;
 	r->kind = m->shape.kind;
-	r->flags = flags;
-	if (flags & PYP_STRING_UNREADABLE)
+	r->flags = m->flags;
+	if (m->flags & PYP_STRING_UNREADABLE)
 		count(PYP_LOSS_fault_string);
-	if (flags & PYP_STRING_TRUNCATED)
+	if (m->flags & PYP_STRING_TRUNCATED)
 		count(PYP_LOSS_name_truncated);
 }
 
@@ -49,18 +47,19 @@ static __always_inline void string_fill(struct pyp_rec_string *r, const struct s
 			string_fill(r_, (m), (size) - sizeof(*r_));                                \
 			ring_submit(r_);                                                           \
 		}                                                                                  \
-		r_ ? 0 : -1;                                                                       \
+		!r_ ? -1 : (m)->flags &PYP_STRING_UNREADABLE ? CORE_CODE_UNNAMED : 0;              \
 	})
 
 /*
- * Send the str object at code + field as PYP_STR_* `which`. Returns 0, or -1 if the ring is full. A
- * string that cannot be read is sent as unreadable.
+ * Send the str object at code + field as PYP_STR_* `which`. Returns 0, CORE_CODE_UNNAMED if it cannot
+ * be read and was sent as unreadable, or -1 if the ring is full.
  */
 __noinline int string_send(__u64 code, __u32 field, __u32 which, __u32 tid)
 {
 	struct string_msg m = {.code = code, .which = which, .tid = tid};
 	__u64 length = 0;
 	__u32 state = 0;
+	int r;
 
 	if (!user_read(&m.object, sizeof(m.object), code + field) &&
 	    !user_read(&length, sizeof(length), m.object + layout.str_length) &&
@@ -73,8 +72,9 @@ __noinline int string_send(__u64 code, __u32 field, __u32 which, __u32 tid)
 	case PYP_STRING_MEDIUM:
 		return STRING_SEND(&m, PYP_STRING_MEDIUM);
 	case PYP_STRING_HUGE:
-		if (!STRING_SEND(&m, PYP_STRING_HUGE))
-			return 0;
+		r = STRING_SEND(&m, PYP_STRING_HUGE);
+		if (r >= 0)
+			return r;
 	}
 	return STRING_SEND(&m, PYP_STRING_LARGE);
 }
@@ -98,34 +98,43 @@ static __always_inline int code_send(__u64 code, __u32 flags, __u32 arg, __u32 t
 	return 0;
 }
 
-static __always_inline int code_send_all(__u64 code, __u32 flags, __u32 tid, __u64 *ts)
+/* Returns 0, CORE_CODE_UNNAMED if a name cannot be read, or -1 if the ring is full. */
+static __always_inline int code_send_names(__u64 code, __u32 tid)
 {
-	if (string_send(code, layout.code_filename, PYP_STR_FILENAME, tid) ||
-	    string_send(code, layout.code_name, PYP_STR_NAME, tid))
-		return -1;
-	if (layout.code_qualname != 0xffff &&
-	    string_send(code, layout.code_qualname, PYP_STR_QUALNAME, tid))
-		return -1;
-	return code_send(code, flags, 0, tid, ts);
+	int r = string_send(code, layout.code_filename, PYP_STR_FILENAME, tid);
+
+	if (r >= 0)
+		r |= string_send(code, layout.code_name, PYP_STR_NAME, tid);
+	if (r >= 0 && layout.code_qualname != 0xffff)
+		r |= string_send(code, layout.code_qualname, PYP_STR_QUALNAME, tid);
+	return r;
+}
+
+/* Returns what code_send_names returns. */
+static __always_inline int code_send_all(__u64 code, __u32 flags, __u32 arg, __u32 tid, __u64 *ts)
+{
+	int r = code_send_names(code, tid);
+
+	return r < 0 || code_send(code, flags, arg, tid, ts) ? -1 : r;
 }
 
 __noinline int code_announce(__u64 code, __u32 tid)
 {
 	__u64 cached = 0, value, ts = 0;
 	__u32 flags = 0;
-	int err = 0;
+	int r = 0;
 
 	if (user_read(&flags, sizeof(flags), code + layout.code_flags))
-		err = code_send(code, 0, PYP_CODE_UNREADABLE, tid, &ts);
+		r = code_send(code, 0, PYP_CODE_UNREADABLE, tid, &ts) ? -1 : CORE_CODE_UNNAMED;
 	else if (flags & layout.code_skip_flags)
 		cached = CORE_CODE_SKIP;
 	else
-		err = code_send_all(code, flags, tid, &ts);
+		r = code_send_all(code, flags, 0, tid, &ts);
 	if (flags & layout.code_creation_flags)
 		cached |= CORE_CODE_CREATES;
 	if (flags & PYP_CO_SUSPENDS)
 		cached |= CORE_CODE_SUSPENDS;
-	if (err) {
+	if (r < 0) {
 		count(PYP_LOSS_lost_codes);
 		return -1;
 	}
@@ -133,7 +142,7 @@ __noinline int code_announce(__u64 code, __u32 tid)
 	 * A full map is not a loss: the cache below holds the code object, or the names are sent
 	 * again.
 	 */
-	value = PYP_CODE_STAMP(ts) << PYP_CODE_STAMP_SHIFT | cached;
+	value = PYP_CODE_STAMP(ts) << PYP_CODE_STAMP_SHIFT | cached | r;
 	if (bpf_map_update_elem(&codes, &code, &value, BPF_ANY))
 		count(PYP_LOSS_map_full);
 	code_cache[core_code_slot(code)] = core_code_entry(code, cached);
@@ -169,6 +178,16 @@ __noinline int code_wait(__u64 code)
 	if (layout.code_qualname != 0xffff)
 		string_wait(code, layout.code_qualname);
 	return 0;
+}
+
+__noinline int code_send_late(__u64 code, __u32 tid)
+{
+	__u32 flags = 0;
+	__u64 ts;
+
+	code_wait(code);
+	user_read(&flags, sizeof(flags), code + layout.code_flags);
+	return code_send_all(code, flags, PYP_CODE_LATE, tid, &ts);
 }
 
 __noinline int code_lookup(__u64 code, __u32 tid)

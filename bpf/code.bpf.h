@@ -27,6 +27,13 @@ int code_lookup(__u64 code, __u32 tid);
  */
 int code_wait(__u64 code);
 
+/*
+ * Send the names of a code object once more, which is about to be freed. To be called by programs of
+ * probes if the value in `codes` has CORE_CODE_UNNAMED: pages that were absent when it was announced
+ * have usually been needed by the target itself since then. The result does not matter.
+ */
+int code_send_late(__u64 code, __u32 tid);
+
 /* Drop what is known about a code object. Returns 1 if it had been announced, otherwise 0. */
 static __always_inline int code_forget(__u64 code)
 {

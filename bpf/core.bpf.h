@@ -54,6 +54,9 @@ static inline int core_is_start(__u64 bytes, __s32 first)
 	return bytes / 2 <= (__u64)first + 1;
 }
 
+/* In the map `codes` only: some of the names could not be read when it was announced. */
+#define CORE_CODE_UNNAMED 8u
+
 static inline __u64 core_code_entry(__u64 code, __u64 flags)
 {
 	return code | (flags & CORE_CODE_FLAGS);

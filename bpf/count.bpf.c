@@ -48,6 +48,9 @@ struct {
 /* Position of the number in a value of the map of codes, above the CORE_CODE_* bits. */
 #define COUNT_ID_SHIFT 8
 
+/* What a value keeps when a number is given to its code object. */
+#define COUNT_KEPT (~0ull << PYP_CODE_STAMP_SHIFT | CORE_CODE_UNNAMED)
+
 static __always_inline int count_id_send(__u64 code, __u32 id, __u32 tid)
 {
 	struct pyp_rec_code_id *r = ring_reserve(sizeof(*r));
@@ -99,7 +102,7 @@ static __always_inline __u32 count_number(__u64 code, __u64 flags, __u32 tid)
 	if (id == PYP_COUNT_LOST)
 		return id;
 	known = bpf_map_lookup_elem(&codes, &code);
-	value = known ? *known >> PYP_CODE_STAMP_SHIFT << PYP_CODE_STAMP_SHIFT : 0;
+	value = known ? *known & COUNT_KEPT : 0;
 	value |= (__u64)id << COUNT_ID_SHIFT | flags;
 	if (bpf_map_update_elem(&codes, &code, &value, BPF_ANY))
 		count(PYP_LOSS_map_full);

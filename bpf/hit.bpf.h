@@ -100,8 +100,11 @@ static __always_inline int is_creation(__u64 frame, __u64 flags)
 /* Send a CODE_FREE record, unless the code object was never announced. Returns 0. */
 static __always_inline int on_code_free(__u64 cookie, __u64 code, __u32 tid)
 {
+	__u64 *known = bpf_map_lookup_elem(&codes, &code);
 	struct pyp_rec_code_free *r;
 
+	if (known && *known & CORE_CODE_UNNAMED)
+		code_send_late(code, tid);
 	if (!code_forget(code))
 		return 0;
 	r = ring_reserve(sizeof(*r));

@@ -94,7 +94,7 @@ static enum decode_error decode_code(const void *data, size_t size, struct event
 
 	(void)size;
 	memcpy(&r, data, sizeof(r));
-	if (!r.code || r.h.arg & ~PYP_CODE_UNREADABLE)
+	if (!r.code || r.h.arg & ~(PYP_CODE_UNREADABLE | PYP_CODE_LATE))
 		return DECODE_FIELD;
 	ev->u.code.code = r.code;
 	ev->u.code.flags = r.flags;

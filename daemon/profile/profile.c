@@ -438,6 +438,18 @@ static void on_thread_exit(struct profile *p, const struct event *e)
 	profile_end_thread(p, th, e->ts);
 }
 
+static void on_code(struct profile *p, const struct event *e)
+{
+	if (e->arg & PYP_CODE_LATE) {
+		codes_late(&p->codes, e->tid, e->u.code.code, e->u.code.firstlineno,
+			   e->u.code.flags);
+		return;
+	}
+	codes_code(&p->codes, e->ts, e->tid, e->u.code.code, e->u.code.firstlineno,
+		   e->u.code.flags);
+	line_counts_forget(&p->lines, e->u.code.code);
+}
+
 /* The router ------------------------------------------------------------------------------- */
 
 void profile_event(struct profile *p, const struct event *e)
@@ -473,9 +485,7 @@ void profile_event(struct profile *p, const struct event *e)
 			on_switch(p, e);
 		break;
 	case PYP_REC_CODE:
-		codes_code(&p->codes, e->ts, e->tid, e->u.code.code, e->u.code.firstlineno,
-			   e->u.code.flags);
-		line_counts_forget(&p->lines, e->u.code.code);
+		on_code(p, e);
 		break;
 	case PYP_REC_STRING:
 		codes_string(&p->codes, e->tid, &e->u.string);

@@ -95,6 +95,13 @@ static void bind_names(struct codes *c, uint64_t code, const struct code_names *
 	c->funcs.list[func].flags = n->flags;
 }
 
+static bool has_unreadable(const struct codes *c, uint32_t func)
+{
+	const struct func_identity id = funcs_identity(&c->funcs, func);
+
+	return strcmp(id.filename, UNREADABLE) == 0 || strcmp(id.name, UNREADABLE) == 0;
+}
+
 /* Adds names from the target's memory; names from records take precedence. */
 static void resolve_missing(struct codes *c, uint64_t code, uint64_t ts, struct code_names *n)
 {
@@ -156,6 +163,25 @@ void codes_code(struct codes *c, uint64_t ts, uint32_t tid, uint64_t code, int32
 	if (!names.filename || !names.name)
 		resolve_missing(c, code, ts, &names);
 	bind_names(c, code, &names);
+}
+
+void codes_late(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno, uint32_t flags)
+{
+	struct codes_pending *pe = pending_find(c, tid);
+	struct func_identity id = {.firstlineno = firstlineno};
+	uint32_t func;
+
+	if (!pe)
+		return;
+	id.filename = pe->str[PYP_STR_FILENAME];
+	id.name = pe->str[PYP_STR_NAME];
+	id.qualname = pe->str[PYP_STR_QUALNAME];
+	if (pe->code == code && id.filename && id.name && funcs_find(&c->funcs, code, &func) &&
+	    has_unreadable(c, func) && !funcs_rename(&c->funcs, code, &id)) {
+		c->funcs.list[func].flags = flags;
+		c->unreadable--;
+	}
+	pending_drop(c, pe);
 }
 
 /*

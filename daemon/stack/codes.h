@@ -56,6 +56,11 @@ void codes_string(struct codes *c, uint32_t tid, const struct event_string *s);
 /* ts: the time of the record */
 void codes_code(struct codes *c, uint64_t ts, uint32_t tid, uint64_t code, int32_t firstlineno,
 		uint32_t flags);
+/*
+ * The names of a code object that is about to be freed and had unreadable ones: its function is
+ * renamed, with all that was recorded for it.
+ */
+void codes_late(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno, uint32_t flags);
 void codes_free(struct codes *c, uint64_t code);
 /* Binds a C function to the address of its PyMethodDef, with the name that cProfile gives it. */
 void codes_method(struct codes *c, const struct event_method *m);

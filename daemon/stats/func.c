@@ -151,14 +151,19 @@ uint32_t funcs_intern(struct funcs *f, const struct func_identity *id)
 	return func_add(f, id, hash, 0);
 }
 
-/*
- * Returns the variant for one more code object: an unbound one, a new one, or the last one if the
- * maximum is reached.
- */
-static uint32_t func_variant(struct funcs *f, const struct func_identity *id)
+/* The functions with one identity */
+struct variants {
+	uint32_t n;
+	uint32_t next;	  /* number for a further one */
+	uint32_t last;	  /* FUNC_NONE: there is none */
+	uint32_t unbound; /* one without a living code object; FUNC_NONE: there is none */
+};
+
+static struct variants variants_find(const struct funcs *f, const struct func_identity *id,
+				     uint64_t hash)
 {
-	uint64_t hash = func_identity_hash(id);
-	uint32_t i = FUNC_NONE, variants = 0, last = FUNC_TRUNCATED;
+	struct variants v = {.last = FUNC_NONE, .unbound = FUNC_NONE};
+	uint32_t i = FUNC_NONE;
 
 	map_get(&f->by_identity, hash, &i);
 	for (; i != FUNC_NONE; i = f->list[i].next) {
@@ -166,12 +171,82 @@ static uint32_t func_variant(struct funcs *f, const struct func_identity *id)
 
 		if (!func_identity_equal(id, &other))
 			continue;
-		if (!f->list[i].bound)
-			return i;
-		if (!variants++)
-			last = i;
+		if (!v.n++)
+			v.last = i;
+		if (v.unbound == FUNC_NONE && !f->list[i].bound)
+			v.unbound = i;
+		if (f->list[i].variant >= v.next)
+			v.next = f->list[i].variant + 1;
 	}
-	return variants < FUNC_VARIANTS_MAX ? func_add(f, id, hash, variants) : last;
+	return v;
+}
+
+/*
+ * Returns the variant for one more code object: an unbound one, a new one, or the last one if the
+ * maximum is reached.
+ */
+static uint32_t func_variant(struct funcs *f, const struct func_identity *id)
+{
+	uint64_t hash = func_identity_hash(id);
+	struct variants v = variants_find(f, id, hash);
+
+	if (v.unbound != FUNC_NONE)
+		return v.unbound;
+	return v.n < FUNC_VARIANTS_MAX ? func_add(f, id, hash, v.next) : v.last;
+}
+
+static void func_unlink(struct funcs *f, uint32_t func, uint64_t hash)
+{
+	uint32_t i = FUNC_NONE, next = f->list[func].next;
+
+	map_get(&f->by_identity, hash, &i);
+	if (i == func && next == FUNC_NONE) {
+		map_del(&f->by_identity, hash);
+		return;
+	}
+	if (i == func) {
+		(void)map_put(&f->by_identity, hash, next); /* the key exists */
+		return;
+	}
+	while (i != FUNC_NONE && f->list[i].next != func)
+		i = f->list[i].next;
+	if (i != FUNC_NONE)
+		f->list[i].next = next;
+}
+
+int funcs_rename(struct funcs *f, uint64_t code, const struct func_identity *id)
+{
+	uint64_t hash = func_identity_hash(id), old_hash;
+	struct func_identity old;
+	struct variants v;
+	struct func fn;
+	uint32_t func;
+	int err;
+
+	if (!funcs_find(f, code, &func) || func_is_pseudo(func))
+		return -ENOENT;
+	old = funcs_identity(f, func);
+	old_hash = func_identity_hash(&old);
+	if (func_identity_equal(&old, id))
+		return 0;
+	if (f->list[func].codes != 1 || hash == old_hash)
+		return -EBUSY;
+	v = variants_find(f, id, hash);
+	if (v.n >= FUNC_VARIANTS_MAX)
+		return -ENOSPC;
+	fn = f->list[func];
+	fn.firstlineno = id->firstlineno;
+	fn.variant = v.next;
+	fn.next = FUNC_NONE;
+	map_get(&f->by_identity, hash, &fn.next);
+	err = intern_strings(f, id, &fn);
+	if (err)
+		return err;
+	if (map_put(&f->by_identity, hash, func))
+		return -ENOMEM;
+	func_unlink(f, func, old_hash);
+	f->list[func] = fn;
+	return 0;
 }
 
 static void func_unbind(struct funcs *f, uint32_t func)
@@ -189,6 +264,7 @@ uint32_t funcs_bind(struct funcs *f, uint64_t code, const struct func_identity *
 		struct func_identity other = funcs_identity(f, old);
 
 		if (!func_is_pseudo(old) && func_identity_equal(id, &other)) {
+			f->list[old].codes++;
 			if (ret_bound)
 				*ret_bound = true;
 			return old;
@@ -200,6 +276,7 @@ uint32_t funcs_bind(struct funcs *f, uint64_t code, const struct func_identity *
 		map_put(&f->by_code, code, func) == 0;
 	if (bound && !func_is_pseudo(func))
 		f->list[func].bound++;
+	f->list[func].codes++;
 	if (ret_bound)
 		*ret_bound = bound;
 	return func;

@@ -33,10 +33,11 @@ enum {
 struct func {
 	uint32_t filename, name, qualname; /* string ids; qualname may be STRTAB_NONE */
 	int32_t firstlineno;
-	uint32_t variant; /* number of the variant among those with this identity: 0, 1, … */
+	uint32_t variant; /* distinguishes functions with this identity; the first one has 0 */
 	uint32_t flags;	  /* co_flags */
 	bool instant;	  /* a C function whose calls are single events: see codes_instant() */
 	uint32_t bound;	  /* number of code addresses currently bound to it */
+	uint32_t codes;	  /* code objects that were ever bound to it */
 	uint32_t next;	  /* another function with the same hash, or UINT32_MAX */
 };
 
@@ -81,6 +82,13 @@ bool funcs_is_native(const struct funcs *f, uint32_t func);
  */
 uint32_t funcs_bind(struct funcs *f, uint64_t code, const struct func_identity *id,
 		    bool *ret_bound);
+/*
+ * Changes the identity of the function to which a code address is bound, which becomes a further
+ * variant if there are others with that identity. Returns 0; -ENOENT if the address is unbound;
+ * -EBUSY if the function has been that of several code objects; -ENOSPC if a limit is reached;
+ * -ENOMEM. If it fails, nothing has changed.
+ */
+int funcs_rename(struct funcs *f, uint64_t code, const struct func_identity *id);
 /* Unbinds the address of a freed code object. */
 void funcs_forget(struct funcs *f, uint64_t code);
 /* Unbinds all addresses. */

@@ -383,6 +383,8 @@ struct pyp_rec_string {
 #define PYP_STRING_HUGE	  49152u /* truncated to LARGE if the ring is small or full */
 
 #define PYP_CODE_UNREADABLE 1u
+/* Names, from the time when it is freed, of a code object some of whose names could not be read. */
+#define PYP_CODE_LATE 2u
 
 struct pyp_rec_code {
 	struct pyp_rec h; /* arg: PYP_CODE_* */

@@ -386,6 +386,46 @@ static void code_free(struct fake_target *t, uint64_t code, uint64_t b)
 	fake_code_free(code);
 }
 
+static void enter_hidden(struct fake_target *t, uint64_t frame, uint64_t page)
+{
+	(void)t;
+	mprotect((void *)page, 4096, PROT_NONE);
+	fake_enter(frame, 1);
+	mprotect((void *)page, 4096, PROT_READ | PROT_WRITE);
+}
+
+/* Checks the records of a code object with or without its name, the first of the ring. */
+static void check_names(uint64_t code, const char *name, unsigned int arg)
+{
+	const struct event *ev = probe_rig_event(&rig, 1);
+
+	check_string(probe_rig_event(&rig, 0), code, PYP_STR_FILENAME, "/srv/app.py");
+	if (name)
+		check_string(ev, code, PYP_STR_NAME, name);
+	cr_assert_eq(ev->u.string.flags, name ? 0 : PYP_STRING_UNREADABLE);
+	check_string(probe_rig_event(&rig, 2), code, PYP_STR_QUALNAME, "Class.near");
+	ev = probe_rig_event(&rig, 3);
+	cr_assert(ev->type == PYP_REC_CODE && ev->arg == arg);
+	cr_assert(ev->u.code.code == code && ev->u.code.firstlineno == 42);
+}
+
+/* A page that is absent for longer than probes wait; the daemon may come too late to read the name. */
+Test(probe, names_are_sent_again_when_code_is_freed)
+{
+	uint64_t page, code = code_with_distant_name(&page);
+
+	acquaint();
+	fake_target_run(target(), enter_hidden, fake_frame(target(), code, 0, FAKE_OWNER_THREAD),
+			page);
+	cr_assert_eq(probe_rig_drain(&rig), 5);
+	check_names(code, NULL, 0);
+	probe_rig_clear(&rig);
+	fake_target_run(target(), code_free, code, 0);
+	cr_assert_eq(probe_rig_drain(&rig), 5);
+	check_names(code, "distant", PYP_CODE_LATE);
+	cr_assert_eq(probe_rig_event(&rig, 4)->type, PYP_REC_CODE_FREE);
+}
+
 /* Names that are read later are those of the code object only if it has not been freed meanwhile. */
 Test(probe, code_lives_until_it_is_freed)
 {

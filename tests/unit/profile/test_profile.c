@@ -129,6 +129,45 @@ Test(names, unreadable)
 	check_no_leaks();
 }
 
+static void send_late(struct profile *p, uint64_t code, const char *name)
+{
+	struct event e = {.ts = 1, .tid = 1, .type = PYP_REC_CODE, .arg = PYP_CODE_LATE};
+
+	send_string(p, code, PYP_STR_FILENAME, 1, "a.py", 4, 0);
+	if (name)
+		send_string(p, code, PYP_STR_NAME, 1, name, (uint32_t)strlen(name), 0);
+	e.u.code.code = code;
+	e.u.code.firstlineno = 9;
+	profile_event(p, &e);
+	profile_send(p, 20, PYP_REC_CODE_FREE, 1, code, 0);
+}
+
+/* Calls that were recorded without a name have it from then on. */
+Test(names, that_come_when_the_code_is_freed)
+{
+	struct profile *p = profile_new(NULL, NULL, NULL);
+	struct snapshot *s;
+
+	send_code(p, 8, 0);
+	send_code(p, 16, 0);
+	profile_send(p, 10, PYP_REC_ENTER, 1, 8, 0);
+	profile_send(p, 11, PYP_REC_ENTER, 2, 16, 1);
+	send_late(p, 16, "g");
+	send_late(p, 8, NULL);
+	s = profile_take(p, 30);
+	cr_assert_eq(s->nfuncs, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		bool named = s->funcs[i].firstlineno == 9;
+
+		cr_assert_str_eq(s->funcs[i].name, named ? "g" : "<unreadable>");
+		cr_assert_str_eq(s->funcs[i].filename, named ? "a.py" : "<unreadable>");
+	}
+	cr_assert_neq(s->funcs[0].firstlineno, s->funcs[1].firstlineno);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
 Test(names, unreadable_for_good)
 {
 	struct profile *p = profile_new(NULL, NULL, NULL);

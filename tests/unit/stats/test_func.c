@@ -2,6 +2,8 @@
 /* Functions: identity, addresses that are reused, limits. */
 #include "stats/func.h"
 
+#include <errno.h>
+
 #include "harness/test.h"
 
 static uint32_t intern(struct funcs *f, const char *file, int32_t line, const char *name,
@@ -69,6 +71,84 @@ Test(func, addresses)
 	funcs_forget_all(&f);
 	cr_assert(!funcs_find(&f, 0x20, &found));
 	cr_assert_eq(intern(&f, "a.py", 1, "f", NULL), a, "functions stay");
+	funcs_deinit(&f);
+	check_no_leaks();
+}
+
+static const struct func_identity unknown = {"?", "?", NULL, 1}, known = {"a.py", "f", NULL, 1};
+
+static void assert_is(const struct funcs *f, uint32_t func, const struct func_identity *id,
+		      uint32_t variant)
+{
+	struct func_identity found = funcs_identity(f, func);
+
+	cr_assert(func_identity_equal(&found, id), "%s", found.name);
+	cr_assert_eq(f->list[func].variant, variant);
+}
+
+Test(func, renamed)
+{
+	struct funcs f;
+	uint32_t a, b, c;
+
+	assert_ok(funcs_init(&f, 100, 1000));
+	a = funcs_bind(&f, 0x10, &unknown, NULL);
+	b = funcs_bind(&f, 0x20, &unknown, NULL);
+	c = funcs_bind(&f, 0x30, &unknown, NULL);
+	assert_ok(funcs_rename(&f, 0x20, &known));
+	assert_is(&f, b, &known, 0);
+	assert_ok(funcs_rename(&f, 0x20, &known));
+	assert_is(&f, b, &known, 0);
+	assert_is(&f, a, &unknown, 0);
+	assert_is(&f, c, &unknown, 2);
+	cr_assert_eq(intern(&f, "a.py", 1, "f", NULL), b);
+	assert_is(&f, funcs_bind(&f, 0x40, &unknown, NULL), &unknown, 3);
+	assert_ok(funcs_rename(&f, 0x30, &known));
+	assert_is(&f, c, &known, 1);
+	assert_ok(funcs_rename(&f, 0x10, &known));
+	assert_ok(funcs_rename(&f, 0x40, &known));
+	funcs_forget(&f, 0x20);
+	cr_assert_eq(funcs_bind(&f, 0x50, &known, NULL), b, "the only one without a code object");
+	cr_assert_eq(funcs_rename(&f, 0x99, &known), -ENOENT);
+	funcs_deinit(&f);
+	check_no_leaks();
+}
+
+/* It would give one code object's name to the calls of others. */
+Test(func, of_several_code_objects_is_not_renamed)
+{
+	struct funcs f;
+
+	assert_ok(funcs_init(&f, 100, 1000));
+	funcs_bind(&f, 0x10, &unknown, NULL);
+	funcs_forget(&f, 0x10);
+	funcs_bind(&f, 0x20, &unknown, NULL);
+	cr_assert_eq(funcs_rename(&f, 0x20, &known), -EBUSY);
+	funcs_bind(&f, 0x30, &unknown, NULL);
+	funcs_bind(&f, 0x30, &unknown, NULL); /* that it was freed was lost */
+	cr_assert_eq(funcs_rename(&f, 0x30, &known), -EBUSY);
+	funcs_deinit(&f);
+	check_no_leaks();
+}
+
+Test(func, renaming_has_limits)
+{
+	struct funcs f;
+	uint64_t code = 0x1000;
+	uint32_t func;
+
+	assert_ok(funcs_init(&f, 100, 8));
+	func = funcs_bind(&f, 0x10, &unknown, NULL);
+	cr_assert_eq(funcs_rename(&f, 0x10, &known), -ENOSPC, "bytes of names");
+	assert_is(&f, func, &unknown, 0);
+	cr_assert_eq(funcs_bind(&f, 0x10, &unknown, NULL), func);
+	funcs_deinit(&f);
+	assert_ok(funcs_init(&f, 100, 1000));
+	for (int i = 0; i < FUNC_VARIANTS_MAX; i++)
+		funcs_bind(&f, code += 16, &known, NULL);
+	func = funcs_bind(&f, 0x10, &unknown, NULL);
+	cr_assert_eq(funcs_rename(&f, 0x10, &known), -ENOSPC, "variants");
+	assert_is(&f, func, &unknown, 0);
 	funcs_deinit(&f);
 	check_no_leaks();
 }
