@@ -57,15 +57,10 @@ static __always_inline void string_fill(struct pyp_rec_string *r, struct string_
 __noinline int string_send(__u64 code, __u32 field, __u32 which, __u32 tid)
 {
 	struct string_msg m = {.code = code, .which = which, .tid = tid};
-	__u64 length = 0;
-	__u32 state = 0;
 	int r;
 
-	if (!user_read(&m.object, sizeof(m.object), code + field) &&
-	    !user_read(&length, sizeof(length), m.object + layout.str_length) &&
-	    !user_read(&state, sizeof(state), m.object + layout.str_state) && length <= 1u << 30)
-		m.shape = core_string_shape(length, state, layout.str_kind_shift,
-					    layout.str_ascii_data, layout.str_compact_data);
+	if (!user_read(&m.object, sizeof(m.object), code + field))
+		m.shape = string_shape(user_read, m.object);
 	switch (core_string_class(m.shape.bytes)) {
 	case PYP_STRING_SMALL:
 		return STRING_SEND(&m, PYP_STRING_SMALL);
@@ -152,17 +147,13 @@ __noinline int code_announce(__u64 code, __u32 tid)
 /* Of a name that spans more than two pages, those in the middle are not waited for. */
 static __always_inline void string_wait(__u64 code, __u32 field)
 {
-	__u64 object = 0, length = 0;
 	struct core_string shape;
-	__u32 state = 0;
+	__u64 object = 0;
 	__u8 last;
 
-	if (user_read_wait(&object, sizeof(object), code + field) ||
-	    user_read_wait(&length, sizeof(length), object + layout.str_length) ||
-	    user_read_wait(&state, sizeof(state), object + layout.str_state) || length > 1u << 30)
+	if (user_read_wait(&object, sizeof(object), code + field))
 		return;
-	shape = core_string_shape(length, state, layout.str_kind_shift, layout.str_ascii_data,
-				  layout.str_compact_data);
+	shape = string_shape(user_read_wait, object);
 	if (shape.kind && shape.bytes)
 		user_read_wait(&last, sizeof(last), object + shape.offset + shape.bytes - 1);
 }

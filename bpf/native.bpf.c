@@ -78,16 +78,12 @@ static __always_inline void type_name(char *to, __u32 size, __u64 type)
 static __always_inline void module_name(char *to, __u32 size, __u64 object)
 {
 	struct core_string s = {};
-	__u64 length = 0;
-	__u32 state = 0;
 
 	to[0] = 0;
-	if (!object || user_read(&length, sizeof(length), object + layout.str_length) ||
-	    user_read(&state, sizeof(state), object + layout.str_state) || length >= size)
-		return;
-	s = core_string_shape(length, state, layout.str_kind_shift, layout.str_ascii_data,
-			      layout.str_compact_data);
-	if (s.kind != 1 || bpf_probe_read_user_str(to, size, (const void *)(object + s.offset)) < 0)
+	if (object)
+		s = string_shape(user_read, object);
+	if (s.kind != 1 || s.units >= size ||
+	    bpf_probe_read_user_str(to, size, (const void *)(object + s.offset)) < 0)
 		to[0] = 0;
 }
 

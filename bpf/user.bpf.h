@@ -34,4 +34,20 @@ static __always_inline long user_read_wait(void *dst, __u32 size, __u64 addr)
 	return r && !user_wait(addr, size) ? user_read(dst, size, addr) : r;
 }
 
+typedef long (*user_read_fn)(void *dst, __u32 size, __u64 addr);
+
+/* What a str object says about its characters, by user_read or user_read_wait; kind 0: unreadable. */
+static __always_inline struct core_string string_shape(user_read_fn read, __u64 object)
+{
+	struct core_string none = {};
+	__u64 length = 0;
+	__u32 state = 0;
+
+	if (read(&length, sizeof(length), object + layout.str_length) ||
+	    read(&state, sizeof(state), object + layout.str_state) || length > 1u << 30)
+		return none;
+	return core_string_shape(length, state, layout.str_kind_shift, layout.str_ascii_data,
+				 layout.str_compact_data);
+}
+
 #endif
