@@ -525,11 +525,12 @@ matrix: deps deps-dev ## the table of interpreters, as in packaging/doc/fidelity
 .PHONY: check-kernels
 check-kernels: deps deps-dev ## the programs on Debian's kernels, in QEMU; prints the table of packaging/doc/kernels.md (root)
 	@$(SUB) all
-	@tests/kernels.py
-	@tests/kernels.py here
-	@tests/kernels.py --table
 	@packaging/deb.sh $(DEB) $(PAGE)
-	@tests/kernels/systemd.py $(DEB)/pyprofd_*_amd64.deb $(shell sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+	@failed=; tests/kernels.py || failed=1; tests/kernels.py here || failed=1; \
+	tests/kernels.py --table || failed=1; \
+	tests/kernels/systemd.py $(DEB)/pyprofd_*_amd64.deb \
+		$(shell sed -n 's/^VERSION_CODENAME=//p' /etc/os-release) || failed=1; \
+	test -z "$$failed"
 
 .PHONY: hosts
 hosts: deps deps-dev ## counts in gdb, vim, uwsgi, mod_wsgi and PL/Python of Debian 12 and 13 (root)
