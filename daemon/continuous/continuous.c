@@ -98,6 +98,13 @@ static void end_cut(struct continuous *c, uint64_t now_ns)
 	set_cut(c, c->cut_unix_ns / 1000);
 }
 
+void continuous_cut(struct continuous *c, pid_t pid)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (!pid || c->v[i]->pid == pid)
+			member_cut(c, c->v[i]);
+}
+
 static int on_cut(sd_event_source *source, uint64_t usec, void *ctx)
 {
 	struct continuous *c = ctx;

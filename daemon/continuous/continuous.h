@@ -64,6 +64,12 @@ void continuous_add_sink(struct continuous *c, struct interval_sink *sink);
 /* To be called when a session has ended: its last interval is cut soon, and it is detached. */
 void continuous_ended(struct continuous *c, pid_t pid);
 
+/*
+ * End the present interval of a process (pid), or of all (0), early, since its profile will be
+ * cleared or dropped.
+ */
+void continuous_cut(struct continuous *c, pid_t pid);
+
 /* The intervals in memory; valid until the event loop runs. */
 const struct keep *continuous_kept(const struct continuous *c);
 

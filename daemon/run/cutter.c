@@ -19,7 +19,8 @@
 #include "snapshot/pseudo.h"
 #include "snapshot/since.h"
 
-#define TARGETS_MAX 4096u
+#define TARGETS_MAX	4096u
+#define GENERATIONS_MAX 64
 
 struct before {
 	uint32_t pid;
@@ -184,22 +185,53 @@ static void set_over(struct cutter *c, pid_t pid, bool over)
 		c->over[i] = c->over[--c->nover];
 }
 
+static bool descends_from(struct sessions *ss, const struct session_status *target, pid_t pid)
+{
+	struct session_status st = *target;
+
+	for (int i = 0; i < GENERATIONS_MAX && st.parent; i++) {
+		if (st.parent == pid)
+			return true;
+		if (sessions_status_pid(ss, st.parent, &st, NULL) < 0)
+			return false;
+	}
+	return false;
+}
+
 /* A failure only makes this target's next interval longer. */
+static void cut_one(struct cutter *c, const struct session_status *st, bool last)
+{
+	bool over = st->state == SESSION_ENDED;
+	int r;
+
+	if (over && is_over(c, st->pid))
+		return;
+	r = cut_target(c, st->pid, last || over);
+	if (r < 0)
+		log_debug("cutting an interval of %d: %s", st->pid, strerror(-r));
+	set_over(c, st->pid, over && r == 0);
+}
+
 static void cut_all(struct cutter *c, bool last)
 {
 	for (size_t i = 0; i < sessions_count(c->opts.sessions); i++) {
 		struct session_status st;
-		bool over;
-		int r;
 
 		sessions_status(c->opts.sessions, i, &st);
-		over = st.state == SESSION_ENDED;
-		if (over && is_over(c, st.pid))
-			continue;
-		r = cut_target(c, st.pid, last || over);
-		if (r < 0)
-			log_debug("cutting an interval of %d: %s", st.pid, strerror(-r));
-		set_over(c, st.pid, over && r == 0);
+		cut_one(c, &st, last);
+	}
+}
+
+void cutter_cut(struct cutter *c, pid_t pid, bool detaches)
+{
+	struct sessions *ss = c->opts.sessions;
+
+	for (size_t i = 0; i < sessions_count(ss); i++) {
+		struct session_status st;
+
+		sessions_status(ss, i, &st);
+		if (!pid || st.pid == pid || (detaches && descends_from(ss, &st, pid)))
+			cut_one(c, &st, detaches);
 	}
 }
 

@@ -23,6 +23,11 @@ struct cutter_opts {
 /* *ret is owned by the caller. */
 int cutter_new(struct sd_event *event, const struct cutter_opts *opts, struct cutter **ret,
 	       struct diag *diag);
+/*
+ * Cuts the present interval of a target (pid) or of all (0), which will be cleared; or of a target and
+ * its followed descendants, which will be detached.
+ */
+void cutter_cut(struct cutter *c, pid_t pid, bool detaches);
 /* Cuts the last intervals, up to now, and no more after them. */
 void cutter_finish(struct cutter *c);
 void cutter_free(struct cutter *c);

@@ -458,6 +458,16 @@ static const struct keep *history_of(void *ctx)
 	return d->continuous ? continuous_kept(d->continuous) : NULL;
 }
 
+static void cut_intervals(void *ctx, pid_t pid, bool detaches)
+{
+	struct daemon *d = ctx;
+
+	if (d->continuous)
+		continuous_cut(d->continuous, pid);
+	if (d->cutter)
+		cutter_cut(d->cutter, pid, detaches);
+}
+
 /* Continuous mode cuts intervals itself. */
 static void push_interval(void *ctx, const struct interval *iv)
 {
@@ -536,6 +546,7 @@ static int start_server(struct daemon *d, struct diag *diag)
 			   .shutdown = on_shutdown,
 			   .continuous = status_of_continuous,
 			   .history = history_of,
+			   .cut = cut_intervals,
 			   .ctx = d},
 		.http = d->http,
 	};

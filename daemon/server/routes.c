@@ -211,12 +211,21 @@ static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t
 	return answer_target(ctx, 201, pid, rs, diag);
 }
 
+static void cut(struct routes_ctx *ctx, pid_t pid, bool detaches)
+{
+	if (!ctx->cut)
+		return;
+	sessions_read_rings(ctx->sessions);
+	ctx->cut(ctx->ctx, pid, detaches);
+}
+
 static int handle_detach(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			 struct response *rs, struct diag *diag)
 {
 	int r;
 
 	(void)rq;
+	cut(ctx, path_pid, true);
 	r = sessions_detach(ctx->sessions, path_pid, diag);
 	if (r < 0)
 		return r;
@@ -277,7 +286,13 @@ static int handle_stop(struct routes_ctx *ctx, const struct request *rq, pid_t p
 static int handle_clear(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,
 			struct response *rs, struct diag *diag)
 {
+	pid_t pid = 0;
+	int r = request_get_pid(rq, "pid", &pid, diag);
+
 	(void)path_pid;
+	if (r < 0)
+		return r;
+	cut(ctx, pid, false);
 	return control(ctx, rq, rs, sessions_clear, diag);
 }
 

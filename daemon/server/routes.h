@@ -49,6 +49,9 @@ struct routes_ctx {
 	 * json_null()). They may be NULL. */
 	json_t *(*continuous)(void *ctx);
 	const struct keep *(*history)(void *ctx);
+	/* A target (pid) or all (0) will be cleared, or one and its followed descendants will be
+	 * detached: take what was recorded since the last interval. It may be NULL. */
+	void (*cut)(void *ctx, pid_t pid, bool detaches);
 	void *ctx;
 };
 

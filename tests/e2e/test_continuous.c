@@ -438,16 +438,35 @@ Test(continuous, a_client_traces_beside_it)
 	pyprofd_shutdown(&d);
 }
 
+/* The samples of all intervals of a process that a client clears or detaches before an interval ends. */
+static int64_t samples_before(const char *command, bool with_pid)
+{
+	pid_t pid = start_with(NULL, "busy");
+	char text[16];
+	json_t *list;
+	int64_t n;
+
+	pyprofd_start(&d, "--continuous", "--interval", "60", "--rate", "199", "--match", tag,
+		      NULL);
+	wait_for("processes", "sampled", 1);
+	pause_ms(1000);
+	free(ctl_ok(&d, command, with_pid ? pid_text(text, pid) : NULL, NULL));
+	list = parse(ctl_ok(&d, "history", "list", "--from", "-5min", "--json", NULL));
+	n = sum_of(list, "samples");
+	json_decref(list);
+	return n;
+}
+
 Test(continuous, a_client_detaches_a_process)
 {
-	pid_t pid = start_with(NULL, "half");
-	char text[16];
-
-	pyprofd_start(&d, "--continuous", "--interval", "1", "--match", tag, NULL);
-	wait_for("processes", "sampled", 1);
-	free(ctl_ok(&d, "detach", pid_text(text, pid), NULL));
+	cr_assert_geq(samples_before("detach", true), 50);
 	wait_until_none();
-	end(pid);
+	pyprofd_shutdown(&d);
+}
+
+Test(continuous, a_client_clears_a_process)
+{
+	cr_assert_geq(samples_before("clear", false), 50);
 	pyprofd_shutdown(&d);
 }
 

@@ -172,6 +172,42 @@ Test(push, intervals_add_up_to_the_run)
 	traced_finish(&t);
 }
 
+/* What was recorded since the last interval is sent when a client clears or detaches the target. */
+static void expect_all_calls_after(const char *command, const char *arg, size_t n)
+{
+	struct snapshot *s = NULL;
+	struct diag diag = {0};
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/before.json", dir);
+	push_server_start(&server, dir, "200", NULL);
+	pyprofd_start(&d, "--pid", pid, "--push", push_server_url(&server, "pyroscope+http", url),
+		      "--push-every", "1h", NULL);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	free(ctl_ok(&d, "snapshot", "-o", path, NULL));
+	free(ctl_ok(&d, command, arg, NULL));
+	wait_for_requests(&server, 1);
+	pyprofd_shutdown(&d);
+	assert_diag_ok(snapshot_load(path, &s, &diag), &diag);
+	cr_assert_leq(push_server_count(&server, "200", NULL), n);
+	cr_assert_geq(all_calls(&server), sums_of(s).calls);
+	cr_assert(sums_of(s).calls > 1000);
+	snapshot_free(s);
+	push_server_stop(&server);
+	traced_finish(&t);
+}
+
+Test(push, cleared_target_is_sent_before)
+{
+	expect_all_calls_after("clear", NULL, 2);
+}
+
+Test(push, detached_target_is_sent_before)
+{
+	expect_all_calls_after("detach", pid, 1);
+}
+
 /* ---- what is shown ---- */
 
 static void write_token(char path[160])
