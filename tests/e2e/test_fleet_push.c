@@ -2,12 +2,14 @@
 /* What daemons send to ClickHouse: the rows of their intervals, and each name once. */
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "harness/fleet_rig.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
 #include "harness/tool.h"
+#include "harness/traced.h"
 #include "interval/interval.h"
 #include "push/kinds.h"
 #include "push/transport.h"
@@ -144,6 +146,69 @@ Test(fleet_push, pushed_requests_whose_answers_are_cut_off)
 		cr_assert(waitpid(cutter, NULL, 0) == cutter);
 		fleet_assert_all_there();
 	}
+}
+
+static json_t *push_status(struct pyprofd *d)
+{
+	json_t *status = fleet_parse(ctl_ok(d, "status", "--json", NULL)), *push;
+
+	push = json_deep_copy(json_array_get(json_object_get(status, "pushes"), 0));
+	json_decref(status);
+	return push;
+}
+
+static int64_t push_number(struct pyprofd *d, const char *key)
+{
+	json_t *push = push_status(d);
+	int64_t n = json_integer_value(json_object_get(push, key));
+
+	json_decref(push);
+	return n;
+}
+
+/*
+ * The receiver does not answer until several intervals wait; the first request has one, the second one
+ * the others, and is refused.
+ */
+Test(fleet_push, intervals_of_a_refused_batch_are_sent_one_by_one)
+{
+	struct pyprofd d;
+	struct traced t;
+	char pid[16], url[128];
+	const char *reason;
+	json_t *push, *n;
+	pid_t proxy;
+	int port;
+
+	clickhouse_need();
+	traced_ready(&t, pid, traced_newest().exe, "run.py", "mixed", NULL);
+	clickhouse_start(&fleet_server);
+	fleet_use(fleet_server.port);
+	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
+	port = clickhouse_start_refuser(&fleet_server, "profiles", &proxy);
+	kill(proxy, SIGSTOP);
+	pyprofd_init(&d);
+	pyprofd_start(&d, "--pid", pid, "--push",
+		      clickhouse_address(port, "fleet", url, sizeof(url)), "--push-every", "200ms",
+		      NULL);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	for (int i = 0; i < 600 && push_number(&d, "queued") < 6; i++)
+		usleep(100000);
+	kill(proxy, SIGCONT);
+	for (int i = 0; i < 600 && push_number(&d, "sent") < 6; i++)
+		usleep(100000);
+	push = push_status(&d);
+	cr_assert_geq(json_integer_value(json_object_get(push, "sent")), 6);
+	json_object_foreach(json_object_get(push, "dropped"), reason, n)
+		cr_assert_eq(json_integer_value(n), 0, "%s", reason);
+	json_decref(push);
+	pyprofd_shutdown(&d);
+	traced_finish(&t);
+	cr_assert_geq(count("profiles"), 6);
+	cr_assert_eq(count("(SELECT DISTINCT id FROM profiles)"), count("profiles"));
+	kill(proxy, SIGKILL);
+	cr_assert(waitpid(proxy, NULL, 0) == proxy);
 }
 
 /* The sender notices that its names are not in these tables. */

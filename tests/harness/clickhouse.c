@@ -150,7 +150,9 @@ void clickhouse_end(struct clickhouse *c)
 	c->dir = NULL;
 }
 
-int clickhouse_start_cutter(const struct clickhouse *c, int cut, const char *table, pid_t *ret_pid)
+/* after: NULL: cut answers off; otherwise refuse inserts after so many. */
+static int start_proxy(const struct clickhouse *c, int cut, const char *table, const char *after,
+		       pid_t *ret_pid)
 {
 	char path[256], port[16], count[16], text[16] = "";
 	int out[2];
@@ -165,7 +167,7 @@ int clickhouse_start_cutter(const struct clickhouse *c, int cut, const char *tab
 	if (*ret_pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(out[1], 1);
-		execlp("python3", "python3", path, port, count, table, NULL);
+		execlp("python3", "python3", path, port, count, table, after, NULL);
 		_exit(127);
 	}
 	close(out[1]);
@@ -173,6 +175,16 @@ int clickhouse_start_cutter(const struct clickhouse *c, int cut, const char *tab
 	cr_assert(f && fgets(text, sizeof(text), f)); /* the whole line, however it is written */
 	fclose(f);
 	return (int)strtol(text, NULL, 10);
+}
+
+int clickhouse_start_cutter(const struct clickhouse *c, int cut, const char *table, pid_t *ret_pid)
+{
+	return start_proxy(c, cut, table, NULL, ret_pid);
+}
+
+int clickhouse_start_refuser(const struct clickhouse *c, const char *table, pid_t *ret_pid)
+{
+	return start_proxy(c, 1, table, "1", ret_pid);
 }
 
 const char *clickhouse_address(int port, const char *database, char *out, size_t size)

@@ -34,6 +34,9 @@ void clickhouse_end(struct clickhouse *c);
  */
 int clickhouse_start_cutter(const struct clickhouse *c, int cut, const char *table, pid_t *ret_pid);
 
+/* The same, but it refuses the second insert into the table, and forwards all others. */
+int clickhouse_start_refuser(const struct clickhouse *c, const char *table, pid_t *ret_pid);
+
 /* "clickhouse+http://127.0.0.1:PORT/DATABASE"; returns out. */
 const char *clickhouse_address(int port, const char *database, char *out, size_t size);
 
