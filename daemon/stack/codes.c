@@ -24,9 +24,12 @@ int codes_init(struct codes *c, uint32_t max_funcs, uint64_t max_string_bytes,
 
 static void pending_drop(struct codes *c, struct codes_pending *pe)
 {
+	uint32_t after = (uint32_t)(c->pending + c->npending - pe) - 1;
+
 	for (int i = 0; i < CODES_STRINGS; i++)
 		free(pe->str[i]);
-	*pe = c->pending[--c->npending];
+	memmove(pe, pe + 1, after * sizeof(*pe));
+	c->npending--;
 }
 
 void codes_deinit(struct codes *c)
@@ -37,26 +40,35 @@ void codes_deinit(struct codes *c)
 	funcs_deinit(&c->funcs);
 }
 
-static struct codes_pending *pending_find(struct codes *c, uint32_t tid)
+static struct codes_pending *pending_find(struct codes *c, uint32_t tid, uint64_t code)
 {
 	for (uint32_t i = 0; i < c->npending; i++)
-		if (c->pending[i].tid == tid)
+		if (c->pending[i].tid == tid && c->pending[i].code == code)
 			return &c->pending[i];
 	return NULL;
 }
 
-/*
- * Returns the thread's announcement of this code object. An incomplete one of another code object
- * is replaced: its CODE record was lost.
- */
+/* The first entry of a thread that has as many as can be nested: its CODE record was lost. */
+static struct codes_pending *pending_stale(struct codes *c, uint32_t tid)
+{
+	struct codes_pending *first = NULL;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->npending; i++)
+		if (c->pending[i].tid == tid && n++ == 0)
+			first = &c->pending[i];
+	return n >= CODES_NESTED ? first : NULL;
+}
+
 static struct codes_pending *pending_get(struct codes *c, uint32_t tid, uint64_t code)
 {
-	struct codes_pending *pe = pending_find(c, tid);
+	struct codes_pending *pe = pending_find(c, tid, code);
 
-	if (pe && pe->code == code)
+	if (pe)
 		return pe;
+	pe = pending_stale(c, tid);
 	if (!pe && c->npending == CODES_PENDING)
-		pe = &c->pending[c->evict++ % CODES_PENDING];
+		pe = &c->pending[0];
 	if (pe)
 		pending_drop(c, pe);
 	pe = &c->pending[c->npending++];
@@ -73,6 +85,7 @@ void codes_string(struct codes *c, uint32_t tid, const struct event_string *s)
 	pe = pending_get(c, tid, s->code);
 	free(pe->str[s->which]);
 	pe->str[s->which] = NULL;
+	pe->sent[s->which] = true;
 	pe->cut[s->which] = s->flags & PYP_STRING_TRUNCATED;
 	if (!(s->flags & PYP_STRING_UNREADABLE))
 		pe->str[s->which] = utf8_from_units(s->data, s->bytes, s->kind, NULL);
@@ -144,14 +157,43 @@ static void complete_cut(struct codes *c, uint64_t code, uint64_t ts,
 		complete(&n->qualname, &found.qualname);
 }
 
+static bool str_agrees(const struct codes_pending *pe, enum pyp_string_which which,
+		       const char *known)
+{
+	return !pe || !pe->sent[which] ||
+	       (pe->str[which] && known && strcmp(pe->str[which], known) == 0);
+}
+
+/*
+ * Returns whether the record ends an announcement that another one of the same code object has
+ * interrupted: some of its strings were taken for the other one's, which has all of them.
+ */
+static bool is_repeated(const struct codes *c, const struct codes_pending *pe, uint64_t code,
+			int32_t firstlineno)
+{
+	struct func_identity known;
+	uint32_t func;
+
+	if (pe && pe->sent[PYP_STR_FILENAME] && pe->sent[PYP_STR_NAME])
+		return false;
+	if (!funcs_find(&c->funcs, code, &func) || func_is_pseudo(func))
+		return false;
+	known = funcs_identity(&c->funcs, func);
+	return known.firstlineno == firstlineno &&
+	       str_agrees(pe, PYP_STR_FILENAME, known.filename) &&
+	       str_agrees(pe, PYP_STR_NAME, known.name) &&
+	       str_agrees(pe, PYP_STR_QUALNAME, known.qualname);
+}
+
 void codes_code(struct codes *c, uint64_t ts, uint32_t tid, uint64_t code, int32_t firstlineno,
 		uint32_t flags)
 {
 	_cleanup_(code_names_deinit) struct code_names names = {.firstlineno = firstlineno,
 								.flags = flags};
-	struct codes_pending *pe = pending_find(c, tid);
+	struct codes_pending *pe = pending_find(c, tid, code);
+	bool repeated = is_repeated(c, pe, code, firstlineno);
 
-	if (pe && pe->code == code) {
+	if (pe && !repeated) {
 		names.filename = TAKE_PTR(pe->str[PYP_STR_FILENAME]);
 		names.name = TAKE_PTR(pe->str[PYP_STR_NAME]);
 		names.qualname = TAKE_PTR(pe->str[PYP_STR_QUALNAME]);
@@ -160,6 +202,8 @@ void codes_code(struct codes *c, uint64_t ts, uint32_t tid, uint64_t code, int32
 	}
 	if (pe)
 		pending_drop(c, pe);
+	if (repeated)
+		return;
 	if (!names.filename || !names.name)
 		resolve_missing(c, code, ts, &names);
 	bind_names(c, code, &names);
@@ -167,7 +211,7 @@ void codes_code(struct codes *c, uint64_t ts, uint32_t tid, uint64_t code, int32
 
 void codes_late(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlineno, uint32_t flags)
 {
-	struct codes_pending *pe = pending_find(c, tid);
+	struct codes_pending *pe = pending_find(c, tid, code);
 	struct func_identity id = {.firstlineno = firstlineno};
 	uint32_t func;
 
@@ -176,7 +220,7 @@ void codes_late(struct codes *c, uint32_t tid, uint64_t code, int32_t firstlinen
 	id.filename = pe->str[PYP_STR_FILENAME];
 	id.name = pe->str[PYP_STR_NAME];
 	id.qualname = pe->str[PYP_STR_QUALNAME];
-	if (pe->code == code && id.filename && id.name && funcs_find(&c->funcs, code, &func) &&
+	if (id.filename && id.name && funcs_find(&c->funcs, code, &func) &&
 	    has_unreadable(c, func) && !funcs_rename(&c->funcs, code, &id)) {
 		c->funcs.list[func].flags = flags;
 		c->unreadable--;
@@ -243,10 +287,9 @@ void codes_free(struct codes *c, uint64_t code)
 
 void codes_thread_exit(struct codes *c, uint32_t tid)
 {
-	struct codes_pending *pe = pending_find(c, tid);
-
-	if (pe)
-		pending_drop(c, pe);
+	for (uint32_t i = c->npending; i-- > 0;)
+		if (c->pending[i].tid == tid)
+			pending_drop(c, &c->pending[i]);
 }
 
 void codes_forget(struct codes *c)

@@ -14,10 +14,12 @@
 #include "stats/func.h"
 
 /*
- * Maximum number of incomplete announcements: at most one per thread, and few threads announce at a
- * time.
+ * Maximum numbers of incomplete announcements: in all, and of one thread. A probe's program can be
+ * interrupted by a sample, or by another thread; a program that then walks the thread's stack
+ * announces code objects in between, also the same one.
  */
-#define CODES_PENDING 64
+#define CODES_PENDING 256
+#define CODES_NESTED  4
 #define CODES_STRINGS 3
 
 /*
@@ -34,6 +36,7 @@ struct codes_pending {
 	uint32_t tid;
 	char *str[CODES_STRINGS]; /* indexed by enum pyp_string_which; NULL: unknown so far */
 	bool cut[CODES_STRINGS];  /* the string is longer than its record */
+	bool sent[CODES_STRINGS]; /* its record was received, perhaps as unreadable */
 };
 
 struct codes {
@@ -42,7 +45,6 @@ struct codes {
 	void *ctx;
 	struct codes_pending pending[CODES_PENDING];
 	uint32_t npending;
-	uint32_t evict;	     /* index of the next entry to replace if all are in use */
 	uint64_t unreadable; /* code objects without readable names */
 	struct natives natives;
 };

@@ -129,6 +129,75 @@ Test(names, unreadable)
 	check_no_leaks();
 }
 
+static void send_names(struct profile *p, uint64_t code, const char *name, unsigned int first,
+		       unsigned int end)
+{
+	const char *const strings[] = {
+		[PYP_STR_FILENAME] = "a.py", [PYP_STR_NAME] = name, [PYP_STR_QUALNAME] = name};
+
+	for (unsigned int i = first; i < end; i++)
+		send_string(p, code, i, 1, strings[i], (uint32_t)strlen(strings[i]), 0);
+}
+
+/*
+ * A probe's program announces f and is interrupted after `at` of its strings by one that announces
+ * g and f.
+ */
+static void announce_nested(struct profile *p, unsigned int at)
+{
+	send_names(p, 8, "f", 0, at);
+	send_names(p, 16, "g", 0, 3);
+	send_code(p, 16, 1);
+	send_names(p, 8, "f", 0, 3);
+	send_code(p, 8, 2);
+	send_names(p, 8, "f", at, 3);
+	send_code(p, 8, 2);
+}
+
+Test(names, of_announcements_within_each_other)
+{
+	for (unsigned int at = 0; at <= 3; at++) {
+		struct profile *p = profile_new(NULL, NULL, NULL);
+		struct snapshot *s;
+
+		announce_nested(p, at);
+		profile_send(p, 10, PYP_REC_ENTER, 1, 8, 0);
+		profile_send(p, 11, PYP_REC_ENTER, 2, 16, 1);
+		s = profile_take(p, 30);
+		cr_assert_eq(s->nfuncs, 2);
+		for (uint32_t i = 0; i < 2; i++) {
+			cr_assert_str_eq(s->funcs[i].filename, "a.py");
+			cr_assert_str_eq(s->funcs[i].name,
+					 s->funcs[i].firstlineno == 2 ? "f" : "g");
+			cr_assert_eq(s->funcs[i].variant, 0);
+		}
+		snapshot_free(s);
+		profile_free(p);
+	}
+	check_no_leaks();
+}
+
+/* Of many announcements without an end, the first ones are dropped; a thread has few. */
+Test(names, without_an_end)
+{
+	struct profile *p = profile_new(NULL, NULL, NULL);
+	struct snapshot *s;
+
+	for (uint64_t code = 0x1000; code < 0x9000; code += 8)
+		send_names(p, code, "lost", 0, 2);
+	send_names(p, 8, "f", 0, 1);
+	send_names(p, 16, "g", 0, 2);
+	send_names(p, 8, "f", 1, 3);
+	send_code(p, 8, 2);
+	profile_send(p, 10, PYP_REC_ENTER, 1, 8, 0);
+	s = profile_take(p, 30);
+	cr_assert_str_eq(only_func(s)->name, "f");
+	cr_assert_str_eq(only_func(s)->filename, "a.py");
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
 static void send_late(struct profile *p, uint64_t code, const char *name)
 {
 	struct event e = {.ts = 1, .tid = 1, .type = PYP_REC_CODE, .arg = PYP_CODE_LATE};
