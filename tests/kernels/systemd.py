@@ -77,7 +77,7 @@ def main(deb, suite):
         (_, version, directory), = kernels.kernels([suite])
         print("systemd of %s: %s" % (suite, version), flush=True)
         argv = kernels.emulated(directory + "/vmlinuz", initrd, "systemd.show_status=0")
-        machine = kernels.Machine(argv, 1800)
+        machine = kernels.Machine("systemd", argv, 1800)
         print("    %d s" % machine.seconds)
         if not machine.passed():
             print("\n".join(machine.log[-60:]))
