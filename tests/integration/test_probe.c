@@ -300,13 +300,28 @@ Test(probe, an_unreadable_frame_is_counted)
 /* As the kernel does while it moves a page, but for longer. */
 struct absence {
 	void *page;
+	cpu_set_t cpus; /* of the thread that ends it */
 	atomic_bool began;
 };
+
+/*
+ * On a busy machine the thread would get a CPU too late, as the other one keeps its own while it
+ * waits. With a single CPU there is no way.
+ */
+static void hurry(const struct absence *a)
+{
+	const struct sched_param first = {.sched_priority = 1};
+
+	if (CPU_COUNT(&a->cpus))
+		pthread_setaffinity_np(pthread_self(), sizeof(a->cpus), &a->cpus);
+	pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
+}
 
 static void *end_absence(void *arg)
 {
 	struct absence *a = arg;
 
+	hurry(a);
 	while (!atomic_load(&a->began))
 		sched_yield();
 	usleep(2000);
@@ -317,14 +332,21 @@ static void *end_absence(void *arg)
 static void enter_without(struct fake_target *t, uint64_t frame, uint64_t page)
 {
 	struct absence a = {.page = (void *)page};
+	cpu_set_t all, own;
 	pthread_t other;
 
 	(void)t;
+	CPU_ZERO(&own);
+	CPU_SET((size_t)sched_getcpu(), &own);
+	sched_getaffinity(0, sizeof(all), &all);
+	CPU_XOR(&a.cpus, &all, &own);
+	sched_setaffinity(0, sizeof(own), &own);
 	pthread_create(&other, NULL, end_absence, &a);
 	mprotect(a.page, 4096, PROT_NONE);
 	atomic_store(&a.began, true);
 	fake_enter(frame, 1);
 	pthread_join(other, NULL);
+	sched_setaffinity(0, sizeof(all), &all);
 }
 
 /* Not all: on a busy machine some absences end before the call, some last for longer than probes wait. */
