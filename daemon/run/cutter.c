@@ -212,17 +212,7 @@ static void cut_one(struct cutter *c, const struct session_status *st, bool last
 	set_over(c, st->pid, over && r == 0);
 }
 
-static void cut_all(struct cutter *c, bool last)
-{
-	for (size_t i = 0; i < sessions_count(c->opts.sessions); i++) {
-		struct session_status st;
-
-		sessions_status(c->opts.sessions, i, &st);
-		cut_one(c, &st, last);
-	}
-}
-
-void cutter_cut(struct cutter *c, pid_t pid, bool detaches)
+void cutter_cut(struct cutter *c, pid_t pid, bool last)
 {
 	struct sessions *ss = c->opts.sessions;
 
@@ -230,8 +220,8 @@ void cutter_cut(struct cutter *c, pid_t pid, bool detaches)
 		struct session_status st;
 
 		sessions_status(ss, i, &st);
-		if (!pid || st.pid == pid || (detaches && descends_from(ss, &st, pid)))
-			cut_one(c, &st, detaches);
+		if (!pid || st.pid == pid || (last && descends_from(ss, &st, pid)))
+			cut_one(c, &st, last);
 	}
 }
 
@@ -241,7 +231,7 @@ static int on_timer(struct sd_event_source *source, uint64_t usec, void *userdat
 
 	(void)usec;
 	(void)sd_event_source_set_time_relative(source, c->opts.every_ns / 1000);
-	cut_all(c, false);
+	cutter_cut(c, 0, false);
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
@@ -265,7 +255,7 @@ int cutter_new(struct sd_event *event, const struct cutter_opts *opts, struct cu
 void cutter_finish(struct cutter *c)
 {
 	c->timer = sd_event_source_disable_unref(c->timer);
-	cut_all(c, true);
+	cutter_cut(c, 0, true);
 }
 
 void cutter_free(struct cutter *c)

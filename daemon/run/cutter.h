@@ -24,10 +24,10 @@ struct cutter_opts {
 int cutter_new(struct sd_event *event, const struct cutter_opts *opts, struct cutter **ret,
 	       struct diag *diag);
 /*
- * Cuts the present interval of a target (pid) or of all (0), which will be cleared; or of a target and
- * its followed descendants, which will be detached.
+ * Cuts the present interval of a target (pid) or of all (0). last: it is their last one, as they will
+ * be detached; that concerns the target's followed descendants as well.
  */
-void cutter_cut(struct cutter *c, pid_t pid, bool detaches);
+void cutter_cut(struct cutter *c, pid_t pid, bool last);
 /* Cuts the last intervals, up to now, and no more after them. */
 void cutter_finish(struct cutter *c);
 void cutter_free(struct cutter *c);

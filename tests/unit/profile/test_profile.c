@@ -202,9 +202,7 @@ static void send_late(struct profile *p, uint64_t code, const char *name)
 {
 	struct event e = {.ts = 1, .tid = 1, .type = PYP_REC_CODE, .arg = PYP_CODE_LATE};
 
-	send_string(p, code, PYP_STR_FILENAME, 1, "a.py", 4, 0);
-	if (name)
-		send_string(p, code, PYP_STR_NAME, 1, name, (uint32_t)strlen(name), 0);
+	send_names(p, code, name, 0, name ? 2 : 1);
 	e.u.code.code = code;
 	e.u.code.firstlineno = 9;
 	profile_event(p, &e);
