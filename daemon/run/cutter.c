@@ -19,8 +19,7 @@
 #include "snapshot/pseudo.h"
 #include "snapshot/since.h"
 
-#define TARGETS_MAX	4096u
-#define GENERATIONS_MAX 64
+#define TARGETS_MAX 4096u
 
 struct before {
 	uint32_t pid;
@@ -185,19 +184,6 @@ static void set_over(struct cutter *c, pid_t pid, bool over)
 		c->over[i] = c->over[--c->nover];
 }
 
-static bool descends_from(struct sessions *ss, const struct session_status *target, pid_t pid)
-{
-	struct session_status st = *target;
-
-	for (int i = 0; i < GENERATIONS_MAX && st.parent; i++) {
-		if (st.parent == pid)
-			return true;
-		if (sessions_status_pid(ss, st.parent, &st, NULL) < 0)
-			return false;
-	}
-	return false;
-}
-
 /* A failure only makes this target's next interval longer. */
 static void cut_one(struct cutter *c, const struct session_status *st, bool last)
 {
@@ -220,7 +206,7 @@ void cutter_cut(struct cutter *c, pid_t pid, bool last)
 		struct session_status st;
 
 		sessions_status(ss, i, &st);
-		if (!pid || st.pid == pid || (last && descends_from(ss, &st, pid)))
+		if (!pid || st.pid == pid || (last && sessions_detached_with(ss, st.pid, pid)))
 			cut_one(c, &st, last);
 	}
 }

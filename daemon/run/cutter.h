@@ -25,7 +25,7 @@ int cutter_new(struct sd_event *event, const struct cutter_opts *opts, struct cu
 	       struct diag *diag);
 /*
  * Cuts the present interval of a target (pid) or of all (0). last: it is their last one, as they will
- * be detached; that concerns the target's followed descendants as well.
+ * be detached; also of those that are detached with it.
  */
 void cutter_cut(struct cutter *c, pid_t pid, bool last);
 /* Cuts the last intervals, up to now, and no more after them. */

@@ -583,14 +583,26 @@ static bool any_process_tree(const struct sessions *ss)
 	return false;
 }
 
+/* Only the root of a process tree takes the others with it. */
+static bool is_detached_with(const struct session *s, const struct session *detached)
+{
+	const struct process_tree *f = detached->process_tree;
+
+	return s == detached || (f && f->root == detached && s->process_tree == f);
+}
+
+bool sessions_detached_with(const struct sessions *ss, pid_t pid, pid_t detached)
+{
+	const struct session *s = sessions_find(ss, pid), *root = sessions_find(ss, detached);
+
+	return s && root && is_detached_with(s, root);
+}
+
 void follow_detach(struct sessions *ss, struct session *s)
 {
-	struct process_tree *f = s->process_tree;
-
-	if (f && f->root == s)
-		for (size_t i = ss->n; i-- > 0;)
-			if (ss->v[i]->process_tree == f && ss->v[i] != s)
-				sessions_remove(ss, ss->v[i]);
+	for (size_t i = ss->n; i-- > 0;)
+		if (ss->v[i] != s && is_detached_with(ss->v[i], s))
+			sessions_remove(ss, ss->v[i]);
 	sessions_remove(ss, s);
 	if (!any_process_tree(ss))
 		follow_clear(ss);

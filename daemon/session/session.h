@@ -105,6 +105,8 @@ struct target_opts sessions_target_opts(const struct sessions *ss);
 /* Forget a target, its followed descendants and their data, or cancel attaching to it. -ESRCH (exit
  * code 3) if it is not attached. */
 int sessions_detach(struct sessions *ss, pid_t pid, struct diag *diag);
+/* Returns whether a target (pid) would be forgotten by detaching another one, or the same. */
+bool sessions_detached_with(const struct sessions *ss, pid_t pid, pid_t detached);
 /*
  * Start and stop a target and its followed descendants, or all targets (pid 0); repeating it is no
  * error. start continues after a failure and returns the first error; failed (may be NULL) is
