@@ -128,14 +128,14 @@ static void weigh(struct waiting *w, struct thread *th, uint32_t node, uint64_t 
 static void complete(struct waiting *w, struct thread *th, uint64_t ns)
 {
 	struct thread_waiting *tw = &th->waiting;
-	struct thread_wait *tell = &th->wait;
+	struct thread_wait *wait = &th->wait;
 
 	tw->off = false;
-	tw->total[tell->why] += ns;
-	tell->last_why = tell->why;
-	tell->last_ns = ns;
-	tell->last_node = NODE_NONE;
-	if (tell->why == WAIT_other)
+	tw->total[wait->why] += ns;
+	wait->last_why = wait->why;
+	wait->last_ns = ns;
+	wait->last_node = NODE_NONE;
+	if (wait->why == WAIT_other)
 		timing_count_other(w->timing, th, ns);
 	if (tw->node == NODE_NONE || !ns)
 		return;

@@ -8,18 +8,16 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
+
 /*
  * Elements per system call. The kernel returns whole buckets, so this exceeds the likely size of
  * any bucket.
  */
 #define BATCH 4096u
 
-struct batch {
-	uint8_t keys[BATCH][BPFMAP_WORD], values[BATCH][BPFMAP_WORD];
-};
-
-/* Returns 0 if the map is empty. */
-static int clear_batches(int fd, struct batch *b)
+/* keys, values: room for BATCH each. Returns 0 if the map is empty. */
+static int clear_batches(int fd, void *keys, void *values)
 {
 	uint32_t at = 0, count;
 	bool begun = false;
@@ -27,7 +25,7 @@ static int clear_batches(int fd, struct batch *b)
 
 	do {
 		count = BATCH;
-		r = bpf_map_lookup_and_delete_batch(fd, begun ? &at : NULL, &at, b->keys, b->values,
+		r = bpf_map_lookup_and_delete_batch(fd, begun ? &at : NULL, &at, keys, values,
 						    &count, NULL);
 		begun = true;
 	} while (r == 0);
@@ -36,7 +34,7 @@ static int clear_batches(int fd, struct batch *b)
 
 static void clear_each(int fd)
 {
-	uint8_t key[BPFMAP_WORD];
+	uint8_t key[BPFMAP_KEY];
 
 	while (!bpf_map_get_next_key(fd, NULL, key))
 		if (bpf_map_delete_elem(fd, key))
@@ -45,9 +43,15 @@ static void clear_each(int fd)
 
 void bpfmap_clear(int fd)
 {
-	struct batch *b = malloc(sizeof(*b));
+	_cleanup_free_ void *keys = NULL, *values = NULL;
+	struct bpf_map_info info = {0};
+	uint32_t len = sizeof(info);
 
-	if (!b || clear_batches(fd, b) < 0)
+	if (bpf_obj_get_info_by_fd(fd, &info, &len) < 0)
+		return;
+	keys = calloc(BATCH, info.key_size);
+	values = calloc(BATCH, info.value_size);
+	if ((!keys || !values || clear_batches(fd, keys, values) < 0) &&
+	    info.key_size <= BPFMAP_KEY)
 		clear_each(fd);
-	free(b);
 }

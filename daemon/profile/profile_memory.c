@@ -90,14 +90,12 @@ void profile_memory_stack(struct profile *p, struct thread *th, uint32_t node)
 	th->memory.known = false;
 }
 
-static struct thread *tell(struct profile *p, const struct event *e, enum watch_kind kind,
-			   uint64_t count)
+static void report(struct profile *p, const struct event *e, enum watch_kind kind, uint64_t count)
 {
 	struct thread *th = p->tracing ? profile_live_thread(p, e->tid) : NULL;
 
 	if (th && p->watch && count)
 		watch_memory(p->watch, th, e->ts, kind, count);
-	return th;
 }
 
 static void on_change(struct profile *p, const struct event *e, const struct thread_memory *m)
@@ -126,7 +124,7 @@ void profile_count_memory(struct profile *p, const struct event *e)
 	if (!is_measured(p))
 		return;
 	on_change(p, e, &m);
-	(void)tell(p, e, WATCH_RESIDENT, m.resident ? e->u.memory.total : 0);
+	report(p, e, WATCH_RESIDENT, m.resident ? e->u.memory.total : 0);
 }
 
 void profile_count_block(struct profile *p, const struct event *e)
@@ -142,9 +140,9 @@ void profile_count_block(struct profile *p, const struct event *e)
 		blocks_remove(&p->blocks, m.address, m.size, on_freed, p);
 	on_change(p, e, &m);
 	if (!m.unmap || m.size >= PYP_BLOCK_MIN)
-		(void)tell(p, e, m.unmap ? WATCH_UNMAP : WATCH_MAP, m.size);
+		report(p, e, m.unmap ? WATCH_UNMAP : WATCH_MAP, m.size);
 	if (p->blocks.bytes != before)
-		(void)tell(p, e, WATCH_LARGE, p->blocks.bytes);
+		report(p, e, WATCH_LARGE, p->blocks.bytes);
 }
 
 void profile_move_blocks(struct profile *p, uint32_t from, uint32_t to)
