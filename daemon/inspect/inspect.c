@@ -464,8 +464,10 @@ static int ask_stacks(struct inspect *in, enum question what, pid_t pid, struct 
 	if (r < 0)
 		return r;
 	r = python_stacks_check(*ret, *n, pid, NULL);
-	if (r < 0)
-		python_stacks_free(*ret, *n);
+	if (r < 0) {
+		python_stacks_free(TAKE_PTR(*ret), *n);
+		*n = 0;
+	}
 	return r;
 }
 

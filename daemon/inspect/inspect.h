@@ -105,8 +105,8 @@ int inspect_once(const struct inspect_opts *opts, struct inspect_result *ret, st
 /*
  * Questions to an inspector that has delivered its result. in may be NULL (-ENOTCONN). They wait at
  * most INSPECT_WAIT_MS (blocked) or INSPECT_RUN_MS (running), for a patient client as long as for a
- * census: -ETIMEDOUT. -EBUSY: an earlier question is unanswered. Other errors: those of the functions in python.h, or that the inspector
- * has ended.
+ * census: -ETIMEDOUT. -EBUSY: an earlier question is unanswered. Other errors: those of the functions
+ * in python.h, or that the inspector has ended. An error leaves nothing to free.
  */
 int inspect_stacks(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n);
 /* The same by python_dump, with lines. */

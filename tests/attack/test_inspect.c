@@ -105,6 +105,26 @@ Test(inspect, crashes)
 	attach_fails(crash, 5, "crashed", 5);
 }
 
+/* The process ends after its stacks were read: nothing is left that could be freed again. */
+Test(inspect, ended_after_the_answer)
+{
+	_cleanup_(inspect_result_deinit) struct inspect_result found = {0};
+	_cleanup_(target_freep) struct target *target = NULL;
+	_cleanup_(inspect_freep) struct inspect *in = NULL;
+	struct python_stack *stacks = NULL;
+	struct diag diag = {0};
+	size_t n = 0;
+
+	assert_diag_ok(target_open(t.pid, &target, &diag), &diag);
+	assert_diag_ok(inspect_open(&(struct inspect_opts){.target = target}, &in, &found, &diag),
+		       &diag);
+	cr_assert_lt(inspect_stacks(in, INT32_MAX, &stacks, &n), 0);
+	cr_assert(!stacks && !n);
+	assert_ok(inspect_stacks(in, t.pid, &stacks, &n));
+	cr_assert_geq(n, 1);
+	python_stacks_free(stacks, n);
+}
+
 Test(inspect, hangs)
 {
 	attach_fails(hang, 1, "took more than", 15);
