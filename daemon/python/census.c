@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "python/census_priv.h"
 #include "python/pages.h"
 
@@ -44,7 +45,7 @@ struct walk {
 	uint64_t heads[MAX_LISTS];
 	uint32_t nheads;
 	uint64_t trail[TRAIL];
-	uint64_t steps;
+	uint64_t steps, until_ns;
 	int err;      /* -ENOMEM; ends the walk */
 	census_fn fn; /* see python_census_each; may be NULL */
 	void *ctx;
@@ -198,15 +199,17 @@ static bool take(struct walk *w, uint64_t from, uint64_t at, uint64_t way)
 
 /* ---- lists ------------------------------------------------------------------------------- */
 
+/* A step reads up to 3 * TRAIL times if the walk loses the list. */
+#define CLOCK_STEPS 64u
+
 static bool may_go_on(struct walk *w)
 {
 	if (w->err)
 		return false;
+	w->c->limited |= w->seen.n >= MAX_OBJECTS ||
+			 (w->steps % CLOCK_STEPS == 0 && clock_monotonic_ns() >= w->until_ns);
 	/* Nodes visited before are skipped, but the number of steps is limited. */
-	if (w->seen.n < MAX_OBJECTS && w->steps++ < 4 * w->seen.n + 100000)
-		return true;
-	w->c->limited |= w->seen.n >= MAX_OBJECTS;
-	return false;
+	return !w->c->limited && w->steps++ < 4 * w->seen.n + 100000;
 }
 
 /* Searches the last TRAIL nodes for one that is still in a list. Returns its successor; 0: none. */
@@ -384,11 +387,21 @@ static void start_pass(struct walk *w)
 	pages_clear(w->pages);
 }
 
+/* Returns whether another pass like the one begun then would end in time. */
+static bool has_time(const struct walk *w, uint64_t begun_ns)
+{
+	const uint64_t now = clock_monotonic_ns();
+
+	return now < w->until_ns && now - begun_ns < w->until_ns - now;
+}
+
 static int make_passes(struct walk *w)
 {
+	uint64_t begun;
 	int r;
 
 	do {
+		begun = clock_monotonic_ns();
 		start_pass(w);
 		r = walk_all(w);
 		if (r == -E2BIG)
@@ -397,7 +410,7 @@ static int make_passes(struct walk *w)
 		if (w->c->torn && !w->c->limited)
 			pause_a_moment();
 	} while ((r == 0 || r == -EFAULT) && (r < 0 || w->c->torn) && !w->c->limited &&
-		 w->c->passes < MAX_PASSES);
+		 w->c->passes < MAX_PASSES && has_time(w, begun));
 	return r == -E2BIG ? 0 : r;
 }
 
@@ -485,12 +498,18 @@ static int explain(const struct python *py, int r, struct diag *diag)
 	return r < 0 ? diag_errno(diag, -r, "cannot read the collector's lists") : 0;
 }
 
-static int take_census(const struct python *py, const struct memory *mem, census_fn fn, void *ctx,
-		       struct census *ret, struct diag *diag)
+static int take_census(const struct python *py, const struct memory *mem, uint64_t until_ns,
+		       census_fn fn, void *ctx, struct census *ret, struct diag *diag)
 {
 	_cleanup_(pages_freep) struct pages *pages = pages_new(mem, MAX_READS);
 	struct census c = {0};
-	struct walk w = {.py = py, .l = &py->layout, .pages = pages, .c = &c, .fn = fn, .ctx = ctx};
+	struct walk w = {.py = py,
+			 .l = &py->layout,
+			 .pages = pages,
+			 .c = &c,
+			 .until_ns = until_ns,
+			 .fn = fn,
+			 .ctx = ctx};
 	int r = pages ? can_walk(py, mem, &w.types.type_type) : -ENOMEM;
 
 	w.types.layout = w.l;
@@ -509,16 +528,17 @@ static int take_census(const struct python *py, const struct memory *mem, census
 	return 0;
 }
 
-int python_census(const struct python *py, const struct memory *mem, struct census *ret,
-		  struct diag *diag)
+int python_census(const struct python *py, const struct memory *mem, uint64_t until_ns,
+		  struct census *ret, struct diag *diag)
 {
-	return take_census(py, mem, NULL, NULL, ret, diag);
+	return take_census(py, mem, until_ns, NULL, NULL, ret, diag);
 }
 
-int python_census_each(const struct python *py, const struct memory *mem, census_fn fn, void *ctx)
+int python_census_each(const struct python *py, const struct memory *mem, uint64_t until_ns,
+		       census_fn fn, void *ctx)
 {
 	struct census c = {0};
-	int r = take_census(py, mem, fn, ctx, &c, NULL);
+	int r = take_census(py, mem, until_ns, fn, ctx, &c, NULL);
 
 	if (r == 0)
 		census_deinit(&c);

@@ -44,24 +44,29 @@ struct census {
 	uint64_t objects, bytes;
 	uint64_t unconfirmed; /* counted although a link did not match (a collection was running) */
 	uint64_t other;	      /* objects of types beyond CENSUS_TYPES_MAX */
-	bool limited;	      /* stopped at the limit of objects or reads */
+	bool limited;	      /* stopped at the limit of objects, reads or time */
 };
 
 void census_deinit(struct census *c);
 
+/* How long a census may take: less than INSPECT_CENSUS_MS, after which nothing of it is known. */
+#define CENSUS_NS UINT64_C(40000000000)
+
 /*
- * Takes a census; the caller frees *ret with census_deinit(). Exit code 5: the lists of this build
- * are unknown (free-threaded builds have none) or were not found. -ESRCH, -EPERM, -EFAULT: the
- * process's memory cannot be read. Needs py->bias, runtime and code_type.
+ * Takes a census until this time (clock_monotonic_ns()) at most; the caller frees *ret with
+ * census_deinit(). Exit code 5: the lists of this build are unknown (free-threaded builds have none)
+ * or were not found. -ESRCH, -EPERM, -EFAULT: the process's memory cannot be read. Needs py->bias,
+ * runtime and code_type.
  */
-int python_census(const struct python *py, const struct memory *mem, struct census *ret,
-		  struct diag *diag);
+int python_census(const struct python *py, const struct memory *mem, uint64_t until_ns,
+		  struct census *ret, struct diag *diag);
 
 /*
  * Calls fn for each object in the lists, with the address of its type; more than once if lists were
  * walked several times. The same errors.
  */
 typedef void (*census_fn)(void *ctx, uint64_t object, uint64_t type);
-int python_census_each(const struct python *py, const struct memory *mem, census_fn fn, void *ctx);
+int python_census_each(const struct python *py, const struct memory *mem, uint64_t until_ns,
+		       census_fn fn, void *ctx);
 
 #endif

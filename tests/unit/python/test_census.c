@@ -107,7 +107,7 @@ static struct census census_of(const struct scene *s)
 	struct census c = {0};
 	struct diag diag = {0};
 
-	assert_diag_ok(python_census(&s->py, &mem, &c, &diag), &diag);
+	assert_diag_ok(python_census(&s->py, &mem, UINT64_MAX, &c, &diag), &diag);
 	return c;
 }
 
@@ -189,6 +189,21 @@ Test(census, no_objects)
 	check_no_leaks();
 }
 
+/* What was not reached in time is reported, and not looked for again. */
+Test(census, time_is_limited)
+{
+	struct scene s = scene_new(layout_find(3, 11));
+	struct memory mem = heap_memory(s.h);
+	struct census c = {0};
+	struct diag diag = {0};
+
+	assert_diag_ok(python_census(&s.py, &mem, 0, &c, &diag), &diag);
+	cr_assert(c.limited && c.passes == 1 && c.torn > 0 && c.objects == 0);
+	census_deinit(&c);
+	free(s.h);
+	check_no_leaks();
+}
+
 /* Sizes beyond the memory of any machine are refused. */
 Test(census, absurd_size)
 {
@@ -212,9 +227,9 @@ Test(census, no_lists)
 
 	for (unsigned int i = 0; i < 4; i++)
 		heap_u64(s.h, s.heads[i], 0);
-	assert_err(python_census(&s.py, &mem, &c, &diag), -ENOENT);
+	assert_err(python_census(&s.py, &mem, UINT64_MAX, &c, &diag), -ENOENT);
 	s.py.layout.abi |= LAYOUT_ABI_FREE_THREADED;
-	assert_err(python_census(&s.py, &mem, &c, &diag), -EOPNOTSUPP);
+	assert_err(python_census(&s.py, &mem, UINT64_MAX, &c, &diag), -EOPNOTSUPP);
 	cr_assert_eq(diag.exit, PYP_EXIT_UNTRACEABLE);
 	free(s.h);
 	check_no_leaks();
