@@ -14,13 +14,12 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/cost.h"
 #include "base/log.h"
 #include "continuous/continuous_priv.h"
 
 #define CUT_TURN_NS  2000000ull
 #define CUT_PAUSE_US 2000u
-/* What a sample costs the process that it interrupts, ns: see packaging/doc/overhead.md. */
-#define SAMPLE_NS 10000u
 
 /* ---- cost ---- */
 
@@ -42,7 +41,7 @@ static bool observes_others(const struct continuous *c)
 uint64_t continuous_cpu_ns(struct continuous *c)
 {
 	struct rusage u;
-	uint64_t ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + c->counts.samples * SAMPLE_NS -
+	uint64_t ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + c->counts.samples * COST_SAMPLE_NS -
 		      writer_counts(c->writer).merger.cpu_ns;
 
 	if (getrusage(RUSAGE_CHILDREN, &u) == 0)
@@ -53,7 +52,7 @@ uint64_t continuous_cpu_ns(struct continuous *c)
 
 uint64_t continuous_sampling_ns(struct continuous *c)
 {
-	return c->counts.samples * SAMPLE_NS + c->cut_ns + writer_counts(c->writer).cpu_ns;
+	return c->counts.samples * COST_SAMPLE_NS + c->cut_ns + writer_counts(c->writer).cpu_ns;
 }
 
 static void keep_to_budget(struct continuous *c)

@@ -329,7 +329,7 @@ void estimate_count_marks(struct estimate *e, bool on, uint64_t unlike_ns)
 {
 	const double gap = e->gap_ns, unlike = fmin(gap, (double)unlike_ns);
 
-	/* Marks that follow a gap tell more of it than the window before. */
+	/* Marks that follow a gap show more of it than the window before. */
 	if (!on)
 		last_raise(e, gap - unlike);
 	e->gap_ns = on ? 0 : unlike;

@@ -20,8 +20,9 @@
  * error of a tenth, so few samples do not move it.
  *
  * Second, shares. Each function has two nearly independent shares; their mean, weighted by
- * precision, is closer to the truth than either. Windows dominate where the probes took little of
- * the time, samples elsewhere.
+ * precision, is closer to the truth than either. The share by windows has one more error, that of
+ * the slowdown after hits, for a part of which the factor of the cost makes up. Windows dominate
+ * where the probes took little of the time, samples elsewhere.
  */
 #include "estimate/fit.h"
 
@@ -67,12 +68,18 @@ static double sample_variance(const struct fit_row *r, const struct sums *s, dou
 	return p < 1 ? p * (1 - p) / s->samples : 0.25 / s->samples;
 }
 
-/* Variance of the share by windows, without that of the factor. */
+/*
+ * Variance of the share by windows, without that of the factor. Windows that do not have a function at all
+ * agree with each other, but all may have missed it.
+ */
 static double window_variance(const struct fit_row *r, const struct sums *s, double x)
 {
+	double whole = s->own - x * s->taken;
 	double variance = r->variance < 0 ? square(r->own) : r->variance;
 
-	return (variance + square(APART * r->taken)) / square(s->own - x * s->taken);
+	if (r->own <= 0)
+		variance = fmax(variance, square(r->samples / s->samples / 2 * whole));
+	return (variance + square(APART * r->taken)) / square(whole);
 }
 
 /* Derivative of the share by the factor */
@@ -129,11 +136,26 @@ static double total_error(const struct fit_row *rows, size_t n, const struct sum
 static void weigh(struct fit_row *r, const struct sums *s, double x, double variance)
 {
 	double of_samples = sample_variance(r, s, x);
-	double of_windows = window_variance(r, s, x) + variance * square(slope_of(r, s, x));
+	double of_windows = window_variance(r, s, x) + variance * square(slope_of(r, s, x)) +
+			    square(r->unknown / (s->own - x * s->taken));
 	double both = of_samples + of_windows;
 
 	r->part = both > 0 ? of_windows / both : 0;
 	r->spread = both > 0 ? sqrt(of_samples * r->part) : 0;
+}
+
+/*
+ * Nothing is left in windows, as hits cost less than measured. Where traps are slow, a fiftieth
+ * of their time would be left.
+ */
+static void weigh_samples(struct fit_row *rows, size_t n, const struct sums *s)
+{
+	for (size_t i = 0; i < n; i++) {
+		double p = (rows[i].samples + 0.5) / (s->samples + 1);
+
+		rows[i].part = 1;
+		rows[i].spread = sqrt(p * (1 - p) / s->samples);
+	}
 }
 
 struct fit fit_solve(struct fit_row *rows, size_t n)
@@ -145,8 +167,12 @@ struct fit fit_solve(struct fit_row *rows, size_t n)
 	ret.total_error = total_error(rows, n, &s, ret.error);
 	for (size_t i = 0; i < n; i++)
 		rows[i].part = rows[i].spread = 0;
-	if (s.samples < 1 || s.own <= 0)
+	if (s.samples < 1)
 		return ret;
+	if (s.own <= 0) {
+		weigh_samples(rows, n, &s);
+		return ret;
+	}
 	for (int turn = 0; turn < TURNS; turn++)
 		x = solve(rows, n, &s, x, &variance);
 	for (size_t i = 0; i < n; i++)

@@ -46,12 +46,16 @@
 #define FEW_WINDOWS 3.0
 #define FEW_ERROR   0.5
 
+/* The relative error of a scale by CPU time if the probes seem to have taken all of it */
+#define NOTHING_LEFT 10.0
+
 /* Relative differences of hit costs between functions, as in fit.c */
 #define APART 0.08
 
 /* A CCT node: own CPU time and probes' time, unscaled; time that a report will subtract */
 struct estimate_reconciled {
 	double own, taken, slowdown, subtracted, intervals;
+	double each;  /* what slow traps may have lengthened its intervals by */
 	double group; /* own time, including that of C functions it calls */
 	struct taken_ends callees;
 };
@@ -164,15 +168,22 @@ static double windows_variance(const struct estimate *e, uint32_t func, enum sna
 
 /* Subtract the post-trap slowdown (base/cost.h) from own time. taken becomes the change of own time
  * per change of the cost factor. */
-static void take_slowdown(struct estimate_reconciled *s, double cold_ns)
+static void take_slowdown(struct estimate_reconciled *s, double hit_ns)
 {
-	double own = s->own;
+	const double own = s->own, cold_ns = cost_cold(hit_ns);
 
 	if (own <= 0)
 		return;
+	s->each = cost_each(hit_ns) * s->intervals;
 	s->own = cost_undisturbed(cold_ns, s->intervals, own, 1);
 	s->slowdown = own - s->own;
 	s->taken /= 1 + cost_cold_slope(cold_ns, s->intervals, s->own);
+}
+
+/* What may be wrong about the slowdown that was subtracted. It is so everywhere in the same direction. */
+static double unknown_of(double slowdown, double each)
+{
+	return hypot(SLOWDOWN_ERROR * slowdown, each);
 }
 
 /* V squared: variance between windows of CPU time scaled by elapsed time. Negative: unknown. */
@@ -209,14 +220,25 @@ static double of_inverse(double error)
 	return error / (1 - fmin(error, 0.9));
 }
 
-/*
- * wrong: error of all probes' time in windows by the factor of the cost, ns; total: in all; own: remaining
- * CPU time, ns
- */
-static void scale_counts(struct estimate_result *r, double wrong, double total, double own)
+/* The same; two errors reach as far as two errors of x do. Large ones occur only where traps are slow. */
+static double of_inverse_widened(double error)
 {
-	const double all_ns = r->e->all_ns > 0 ? r->e->all_ns : own;
-	double a = own > 0 ? wrong / own : 0, b = all_ns > 0 ? wrong / all_ns : 0;
+	return error / (1 - fmin(2 * error, 0.95));
+}
+
+/*
+ * own: CPU time in windows that remains, ns. Errors of what was subtracted for that, by the factor of the cost
+ * and in all, ns; kept: what elapsed time still contains of the slowdown, ns
+ */
+struct scaling {
+	double own, by_factor, total, kept;
+};
+
+static void scale_counts(struct estimate_result *r, const struct scaling *s)
+{
+	const double own = s->own, all_ns = r->e->all_ns > 0 ? r->e->all_ns : own;
+	double a = own > 0 ? s->by_factor / own : NOTHING_LEFT;
+	double b = all_ns > 0 ? hypot(s->by_factor, s->kept) / all_ns : 0;
 	double variation = window_variation(r->e), t = 1;
 	/*
 	 * Windows scaled by elapsed time have another CPU time than the target. What the cost of hits does
@@ -229,8 +251,8 @@ static void scale_counts(struct estimate_result *r, double wrong, double total, 
 	if (variation >= 0 && a > b)
 		t = fmax(0, (variation - b * (a - b)) / (variation + (a - b) * (a - b)));
 	r->counts = pow(r->rest, t) * pow(wait_rest(r->e), 1 - t);
-	a = own > 0 ? of_inverse(total / own) : 0;
-	b = all_ns > 0 ? of_inverse(total / all_ns) : 0;
+	a = own > 0 ? of_inverse(s->total / own) : NOTHING_LEFT;
+	b = all_ns > 0 ? of_inverse_widened(hypot(s->total, s->kept) / all_ns) : 0;
 	r->counts_error = hypot(t * a + (1 - t) * b, (1 - t) * sqrt(fmax(0, variation)));
 	scale_by_marks(r);
 }
@@ -302,8 +324,7 @@ static double native_variance(const struct estimate_result *r, uint32_t func)
 static void fill_rows(struct estimate_result *r, const struct cost *cost)
 {
 	const struct calltree *tree = r->tree;
-	const double cold = cost_cold(r->cost_factor * r->fit.factor *
-				      ((double)cost->before[COST_ENTER] + cost->after[COST_ENTER]));
+	const double hit = r->cost_factor * r->fit.factor * cost_enter(cost);
 
 	memset(r->nodes, 0, tree->n * sizeof(*r->nodes));
 	memset(r->rows, 0, ((size_t)r->nfuncs + 1) * sizeof(*r->rows));
@@ -322,9 +343,10 @@ static void fill_rows(struct estimate_result *r, const struct cost *cost)
 			   r->cost_factor * taken_of(cost, now, s->callees, taken_is_pseudo(n));
 		s->own = sum.cpu - s->taken;
 		s->intervals += sum.calls;
-		take_slowdown(s, cold);
+		take_slowdown(s, hit);
 		row->own += s->own;
 		row->taken += s->taken;
+		row->unknown += unknown_of(s->slowdown, s->each);
 		row->samples += sum.samples;
 		if (tree->parents[i] == NODE_NONE || taken_is_pseudo(n))
 			continue;
@@ -354,7 +376,7 @@ static double with_samples(const struct estimate_result *r, uint32_t node, doubl
 /* Distribute each function's share to its nodes. */
 static void distribute_shares(struct estimate_result *r)
 {
-	double own = 0, shared = 0, taken = 0, slowdown = 0, wrong, total;
+	double own = 0, shared = 0, taken = 0, slowdown = 0, each = 0, unknown, whole;
 
 	for (uint32_t i = 0; i < r->tree->n; i++) {
 		struct estimate_reconciled *s = &r->nodes[i];
@@ -365,21 +387,28 @@ static void distribute_shares(struct estimate_result *r)
 		own += s->own;
 		taken += s->taken;
 		slowdown += s->slowdown;
+		each += s->each;
 	}
-	wrong = hypot(r->fit.error * taken, SLOWDOWN_ERROR * slowdown);
+	unknown = unknown_of(slowdown, each);
 	if (own > 0)
-		r->systematic = wrong / own;
+		r->systematic = hypot(r->fit.error * taken, unknown) / own;
 	for (uint32_t i = 0; i < r->tree->n; i++)
 		r->nodes[group_of(r, i)].group += r->nodes[i].own;
+	/* If nothing is left in windows, samples distribute the program's time. */
+	whole = own > 0 ? own : r->e->own_cpu;
 	for (uint32_t i = 0; i < r->tree->n; i++) {
-		r->nodes[i].own = with_samples(r, i, own);
+		r->nodes[i].own = with_samples(r, i, whole);
 		shared += r->nodes[i].own;
 	}
 	for (uint32_t i = 0; i < r->tree->n && shared > 0; i++)
-		r->nodes[i].own *= own / shared;
-	r->rest = rest_of(r->e, own);
-	total = hypot(r->fit.total_error * taken, SLOWDOWN_ERROR * slowdown);
-	scale_counts(r, wrong, total, own);
+		r->nodes[i].own *= whole / shared;
+	r->rest = rest_of(r->e, whole);
+	scale_counts(r, &(struct scaling){
+				.own = own,
+				.by_factor = hypot(r->fit.error * taken, unknown),
+				.total = hypot(r->fit.total_error * taken, unknown),
+				.kept = slowdown + each,
+			});
 }
 
 /* Compute the time that a report will subtract from each node, with its rounded counts. */

@@ -59,7 +59,7 @@ int programs_site_fd(const struct pyprof_bpf *skel, enum mode mode);
  */
 unsigned int programs_kinds(const struct pyprof_bpf *skel, enum mode mode);
 /*
- * Tells the programs the sites by their addresses, before a uprobe event's probes are attached. Returns
+ * Sets the sites' addresses in the programs, before a uprobe event's probes are attached. Returns
  * 0, or -EEXIST if two sites have the same address.
  */
 int programs_set_sites(struct pyprof_bpf *skel, const struct probe_sites *sites);

@@ -17,7 +17,7 @@ void sampler_free(struct sampler *s);
 
 /*
  * A program that repeats itself at a multiple of the sampling period would be sampled at the same few
- * places again and again. To be called often: changes the periods at random, of some CPUs at a time,
+ * places each time. To be called often: changes the periods at random, of some CPUs at a time,
  * as each change interrupts its CPU. The mean rate stays. NULL is accepted.
  */
 void sampler_jitter(struct sampler *s, uint64_t now_ns);

@@ -54,6 +54,45 @@ void collector_report_samples(const struct tracee *t, struct snapshot_target *sl
 	};
 }
 
+void collector_pace_start(struct tracee *t)
+{
+	pace_start(&t->pace, t->probe);
+}
+
+/* Another probe may have taken over, which has no marks; the one before may be freed. */
+static bool has_marks(const struct tracee *t)
+{
+	return !t->pace.counting || t->pace.probe == t->probe;
+}
+
+static struct pace *pace_of(struct tracee *t)
+{
+	if (!has_marks(t))
+		pace_forget(&t->pace);
+	return &t->pace;
+}
+
+void collector_pace_stop(struct tracee *t)
+{
+	pace_stop(pace_of(t));
+}
+
+void collector_pace_clear(struct tracee *t)
+{
+	pace_clear(pace_of(t));
+}
+
+void collector_pace_check(struct tracee *t)
+{
+	pace_check(pace_of(t));
+}
+
+void collector_pace_report(const struct tracee *t, struct snapshot_target *slot)
+{
+	if (has_marks(t))
+		pace_report(&t->pace, &slot->beside);
+}
+
 int collector_attach(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 {
 	int r;

@@ -3,7 +3,7 @@
  * The collector of mode count: the BPF programs add up calls in the kernel, see counting.h. With
  * --rate, timers also sample stacks: call counts are exact, CPU times are estimates. Samples that
  * hit the probes' own time are dropped, so that the remaining ones add up to the CPU time that the
- * program itself used.
+ * program itself used. It runs slower after each hit; its pace shows how much (session/pace.h).
  */
 #include <errno.h>
 
@@ -35,6 +35,15 @@ static int count_check(struct tracee *t, struct diag *diag)
 			t->plan.twice);
 }
 
+static int count_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
+{
+	int r = collector_attach(t, ret_ts, diag);
+
+	if (r == 0)
+		collector_pace_start(t);
+	return r;
+}
+
 static void count_finish(struct tracee *t)
 {
 	sync_counts(t, true);
@@ -44,6 +53,7 @@ static void count_finish(struct tracee *t)
 /* The numbers of code objects are valid until the exec. No program counts since then. */
 static void count_interrupt(struct tracee *t, uint64_t ts)
 {
+	pace_forget(&t->pace);
 	sync_counts(t, true);
 	tracee_cease(t, ts);
 }
@@ -52,6 +62,7 @@ static void count_clear(struct tracee *t)
 {
 	if (t->probe)
 		counting_clear(&t->counting, t->probe, t->profile);
+	collector_pace_clear(t);
 }
 
 static bool count_record(struct tracee *t, const struct event *e)
@@ -79,18 +90,26 @@ static void count_account(struct tracee *t)
 		t->overhead_ns = tracee_traps(t) * t->period_ns;
 }
 
+static void count_report(const struct tracee *t, struct snapshot_target *slot)
+{
+	collector_report_samples(t, slot);
+	collector_pace_report(t, slot);
+}
+
 const struct collector collector_count = {
 	.probes = true,
 	.sampling = PYP_SAMPLING_BESIDE,
 	.no_timeline = "is not traced",
 	.timeline_hint = "attach to it with --mode trace",
 	.check = count_check,
-	.start = collector_attach,
+	.start = count_start,
+	.stop = collector_pace_stop,
 	.finish = count_finish,
 	.interrupt = count_interrupt,
 	.clear = count_clear,
 	.record = count_record,
 	.sync = count_sync,
+	.turn = collector_pace_check,
 	.account = count_account,
-	.report = collector_report_samples,
+	.report = count_report,
 };

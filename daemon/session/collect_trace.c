@@ -15,36 +15,8 @@ static int trace_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 	if (r < 0)
 		return r;
 	tracee_add_initial(t);
-	pace_start(&t->pace, t->probe);
+	collector_pace_start(t);
 	return 0;
-}
-
-/* Another probe may have taken over, which has no marks; the one before may be freed. */
-static bool has_marks(const struct tracee *t)
-{
-	return !t->pace.counting || t->pace.probe == t->probe;
-}
-
-static struct pace *pace_of(struct tracee *t)
-{
-	if (!has_marks(t))
-		pace_forget(&t->pace);
-	return &t->pace;
-}
-
-static void trace_stop(struct tracee *t)
-{
-	pace_stop(pace_of(t));
-}
-
-static void trace_clear(struct tracee *t)
-{
-	pace_clear(pace_of(t));
-}
-
-static void trace_turn(struct tracee *t)
-{
-	pace_check(pace_of(t));
 }
 
 static void trace_interrupt(struct tracee *t, uint64_t ts)
@@ -60,8 +32,7 @@ static void trace_interrupt(struct tracee *t, uint64_t ts)
 static void trace_report(const struct tracee *t, struct snapshot_target *slot)
 {
 	collector_report_samples(t, slot);
-	if (has_marks(t))
-		pace_report(&t->pace, &slot->beside);
+	collector_pace_report(t, slot);
 	if (!slot->cost.known && slot->estimate.of_probes >= SAMPLES_LEAST)
 		slot->cost = tracee_cost(t);
 }
@@ -74,10 +45,10 @@ const struct collector collector_trace = {
 	.samples_top = true,
 	.check = collector_can_sample,
 	.start = trace_start,
-	.stop = trace_stop,
+	.stop = collector_pace_stop,
 	.finish = collector_finish,
 	.interrupt = trace_interrupt,
-	.clear = trace_clear,
-	.turn = trace_turn,
+	.clear = collector_pace_clear,
+	.turn = collector_pace_check,
 	.report = trace_report,
 };

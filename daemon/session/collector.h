@@ -81,6 +81,16 @@ struct collector {
 int collector_can_sample(struct tracee *t, struct diag *diag);
 void collector_report_samples(const struct tracee *t, struct snapshot_target *slot);
 
+/*
+ * Implement stop, clear, turn and a part of start and report of collectors that measure the pace of the
+ * target (session/pace.h).
+ */
+void collector_pace_start(struct tracee *t);
+void collector_pace_stop(struct tracee *t);
+void collector_pace_clear(struct tracee *t);
+void collector_pace_check(struct tracee *t);
+void collector_pace_report(const struct tracee *t, struct snapshot_target *slot);
+
 extern const struct collector collector_trace, collector_windowed, collector_count,
 	collector_sample;
 

@@ -6,13 +6,12 @@
  */
 #include "session/forecast.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define ENOUGH	  100 /* samples of the program */
 #define LEAST	  10
 #define OF_PROBES 20 /* samples of the probes that suffice to determine a hit's cost */
-/* The time that one sample takes from the program, in ns: an interrupt and the stack walk. */
-#define SAMPLE_NS 20000.0
 #define RATE	  199
 #define RATE_LOW  99
 #define BOUND	  0.05
@@ -28,7 +27,7 @@ bool forecast_suffices(const struct forecast_reading *r)
 
 static double enter_ns(const struct cost *c)
 {
-	return c->known ? (double)c->before[COST_ENTER] + c->after[COST_ENTER] : 600;
+	return c->known ? cost_enter(c) : 600;
 }
 
 static double leave_ns(const struct cost *c)
@@ -49,7 +48,8 @@ static double end_ns(const struct forecast_reading *r)
 
 /*
  * The sampled time includes the post-trap slowdown after each hit. Tracing also hits returns, so
- * the slowdown is first removed and then added for twice as many hits: see base/cost.h.
+ * the slowdown is first removed and then added for twice as many hits: see base/cost.h. Where traps are slow,
+ * nearly all of the sampled time can be slowdown; a tenth remains.
  */
 struct forecast forecast_of(const struct forecast_reading *r)
 {
@@ -57,7 +57,7 @@ struct forecast forecast_of(const struct forecast_reading *r)
 	 * If probes take nearly all of its time, there may be no sample of the program; assume one.
 	 */
 	double seen = (double)(r->samples ? r->samples : 1) * r->period_ns;
-	double calls = (double)r->calls, hit, hits, cold, own;
+	double calls = (double)r->calls, hit, hits, cold, each, own;
 	struct forecast f = {.measured = true};
 
 	if (r->samples < LEAST && r->samples + r->of_probes < ENOUGH)
@@ -66,7 +66,8 @@ struct forecast forecast_of(const struct forecast_reading *r)
 						    : enter_ns(&r->cost);
 	hits = hit * (1 + end_ns(r) / enter_ns(&r->cost));
 	cold = cost_cold(hit);
-	own = calls > 0 ? cost_undisturbed(cold, calls, seen, 1) : seen;
+	each = cost_each(hit) * calls;
+	own = calls > 0 ? cost_undisturbed(cold, calls, fmax(seen - each, seen / 10), 1) : seen;
 	if (own <= 0)
 		return f;
 	f.known = true;
@@ -74,7 +75,7 @@ struct forecast forecast_of(const struct forecast_reading *r)
 	f.count = (calls * hit + seen - own) / own;
 	f.trace = calls * hits / own;
 	if (calls > 0)
-		f.trace += cost_cold_slowdown(cold, 2 * calls, own) / own;
+		f.trace += (cost_cold_slowdown(cold, 2 * calls, own) + 2 * each) / own;
 	return f;
 }
 
@@ -85,7 +86,7 @@ static double smaller(double a, double b)
 
 static double cost_of_samples(uint32_t rate)
 {
-	return SAMPLE_NS * rate / 1e9;
+	return (double)COST_SAMPLE_NS * rate / 1e9;
 }
 
 double forecast_cost(const struct forecast *f, const struct target_opts *o)

@@ -31,12 +31,13 @@
 /* Hits per second of CPU time below which marks measure nothing */
 #define RATE_MIN 20.0
 
-static void begin(struct marks *m, uint32_t n, double budget, double sudden)
+static void begin(struct marks *m, uint32_t n, double hit_ns, double budget, double sudden)
 {
 	*m = (struct marks){
 		.state = n ? MARKS_NEW : MARKS_NONE,
 		.n = n < PYP_MARKS ? n : PYP_MARKS,
 		.all = n,
+		.hit_ns = hit_ns,
 		.budget = budget,
 		.sudden = sudden,
 	};
@@ -44,16 +45,16 @@ static void begin(struct marks *m, uint32_t n, double budget, double sudden)
 		m->v[i] = (uint8_t)i;
 }
 
-void marks_begin(struct marks *m, uint32_t n, double bound)
+void marks_begin(struct marks *m, uint32_t n, double hit_ns, double bound)
 {
 	const double budget = fmin(MARKS_MOST, MARKS_PART * bound);
 
-	begin(m, n, budget, SUDDEN * ONE * budget);
+	begin(m, n, hit_ns, budget, SUDDEN * ONE * budget);
 }
 
-void marks_begin_beside(struct marks *m, uint32_t n, double sudden)
+void marks_begin_beside(struct marks *m, uint32_t n, double hit_ns, double sudden)
 {
-	begin(m, n, MARKS_MOST, sudden);
+	begin(m, n, hit_ns, MARKS_MOST, sudden);
 }
 
 void marks_attached(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,
@@ -165,13 +166,13 @@ static void keep_rarest(struct marks *m, const uint64_t *counts)
 /* Returns the number of hits that the budget allows in so much CPU time of the target's own. */
 static double affordable(const struct marks *m, double own)
 {
-	return m->budget * own / MARKS_HIT_NS;
+	return m->budget * own / m->hit_ns;
 }
 
 /* cpu_ns: the target's CPU time meanwhile */
 static void take_rates(struct marks *m, uint64_t cpu_ns, const uint64_t *counts)
 {
-	const double taken = MARKS_HIT_NS * (double)marks_hits(m, counts);
+	const double taken = m->hit_ns * (double)marks_hits(m, counts);
 	const double own = fmax((double)cpu_ns - taken, (double)cpu_ns / 10);
 	const double most = affordable(m, own);
 
@@ -187,7 +188,7 @@ static void take_rates(struct marks *m, uint64_t cpu_ns, const uint64_t *counts)
 /* Nothing was to be seen. */
 static void wait_for_work(struct marks *m, uint64_t cpu_ns)
 {
-	begin(m, m->all, m->budget, m->sudden);
+	begin(m, m->all, m->hit_ns, m->budget, m->sudden);
 	m->wait_cpu_ns = cpu_ns + IDLE_NS;
 }
 
@@ -203,7 +204,7 @@ void marks_next(struct marks *m, uint64_t cpu_ns, const uint64_t counts[PYP_MARK
 		take_rates(m, cpu_ns - m->cpu_ns, counts);
 		return;
 	}
-	own = (double)(cpu_ns - m->cpu_ns) - MARKS_HIT_NS * (double)marks_hits(m, counts);
+	own = (double)(cpu_ns - m->cpu_ns) - m->hit_ns * (double)marks_hits(m, counts);
 	keep(m, counts, fmax(FREQUENT * (double)marks_hits(m, counts), affordable(m, own)));
 	m->state = m->n ? MARKS_RARE : MARKS_NONE;
 }
@@ -212,7 +213,7 @@ void marks_next(struct marks *m, uint64_t cpu_ns, const uint64_t counts[PYP_MARK
 static bool too_many_lately(struct marks *m, uint64_t now_ns, uint64_t cpu_ns, uint64_t hits)
 {
 	const double passed = (double)(cpu_ns - m->last_cpu_ns);
-	const double taken = MARKS_HIT_NS * (double)(hits - m->last_hits);
+	const double taken = m->hit_ns * (double)(hits - m->last_hits);
 
 	if (passed < (double)MOMENT_NS)
 		return false;
@@ -226,7 +227,7 @@ static bool too_many_lately(struct marks *m, uint64_t now_ns, uint64_t cpu_ns, u
 
 static double part_of(const struct marks *m, uint64_t cpu_ns, const uint64_t *counts)
 {
-	return MARKS_HIT_NS * (double)marks_hits(m, counts) / (double)(cpu_ns - m->cpu_ns);
+	return m->hit_ns * (double)marks_hits(m, counts) / (double)(cpu_ns - m->cpu_ns);
 }
 
 bool marks_too_many(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,

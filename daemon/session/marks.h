@@ -23,8 +23,6 @@
  */
 #define MARKS_PART 0.1
 #define MARKS_MOST 0.006
-/* The time that a hit takes, ns. Measured: 280 to 330. */
-#define MARKS_HIT_NS 300.0
 
 enum marks_state {
 	MARKS_NEW,  /* nothing is attached */
@@ -40,6 +38,7 @@ struct marks {
 	uint32_t n;
 	uint64_t base[PYP_MARKS];  /* counts when v was attached */
 	uint64_t begun_ns, cpu_ns; /* the time, and the target's CPU time, when v was attached */
+	double hit_ns;		   /* the time that a hit takes: cost_mark() */
 	double budget;		   /* as a part of the target's CPU time */
 	double sudden;		   /* the part in a moment above which they are given up */
 	uint64_t last_hits, last_cpu_ns, last_ns; /* KEPT: when they were found fit last */
@@ -48,10 +47,13 @@ struct marks {
 	unsigned int repeats; /* of the second step */
 };
 
-/* Begins with n marks; without any, the state is MARKS_NONE. bound: of windows, as a part of CPU time */
-void marks_begin(struct marks *m, uint32_t n, double bound);
+/*
+ * Begins with n marks; without any, the state is MARKS_NONE. bound: of windows, as a part of CPU time.
+ * hit_ns: the time that a hit takes, ns
+ */
+void marks_begin(struct marks *m, uint32_t n, double hit_ns, double bound);
 /* The same for marks beside a trace, which takes more: they may take this part of a moment. */
-void marks_begin_beside(struct marks *m, uint32_t n, double sudden);
+void marks_begin_beside(struct marks *m, uint32_t n, double hit_ns, double sudden);
 /* v was attached at now_ns (CLOCK_MONOTONIC), with these counts. cpu_ns: the target's CPU time so far */
 void marks_attached(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,
 		    const uint64_t counts[PYP_MARKS]);

@@ -283,16 +283,16 @@ static int tracee_check(struct tracee *t, struct diag *diag)
 	return r == 0 && t->collector->check ? t->collector->check(t, diag) : r;
 }
 
-/* Is it sampled while every call is traced? */
-static bool is_sampled_trace(const struct tracee *t)
+/* Is it sampled while every call is traced or counted? */
+static bool is_sampled_beside(const struct tracee *t)
 {
-	return t->collector->stacks && !t->collector->windows && target_opts_rate(&t->opts);
+	return t->collector->probes && !t->collector->windows && target_opts_rate(&t->opts);
 }
 
 /* See session/pace.h. */
 static bool has_pace(const struct tracee *t)
 {
-	return is_sampled_trace(t) && t->plan.nmarks;
+	return is_sampled_beside(t) && t->plan.nmarks;
 }
 
 static struct probe_opts load_opts(const struct tracee *t)
@@ -324,7 +324,7 @@ static void begin_observers(struct tracee *t)
 {
 	if (!t->collector->probes)
 		return;
-	if (!t->collector->windows && target_opts_rate(&t->opts))
+	if (is_sampled_beside(t))
 		(void)reference_begin(t->target, t->python, &t->reference);
 	(void)survey_begin(&(struct survey_of){.target = t->target,
 					       .python = t->python,
@@ -376,10 +376,12 @@ static int take_loaded(struct tracee *t, struct diag *diag)
 
 bool tracee_pace_begin(struct tracee *t)
 {
+	const struct cost cost = tracee_cost(t);
+
 	if (!has_pace(t) || !t->reference || !t->loading || !t->forecast.known ||
 	    forecast_cost(&t->forecast, &t->opts) < PACE_COST || take_loaded(t, NULL) < 0)
 		return false;
-	pace_begin(&t->pace, t->probe, t->target->pid, t->plan.nmarks);
+	pace_begin(&t->pace, t->probe, t->target->pid, t->plan.nmarks, cost_mark(&cost));
 	return true;
 }
 
@@ -415,7 +417,7 @@ int tracee_make_profile(struct tracee *t, struct diag *diag)
 		profile_reads_lines(t->profile, tracee_read_lines, t);
 	if (t->python->layout.model == LAYOUT_FRAME_OBJECT)
 		profile_ends_are_hidden(t->profile);
-	if (is_sampled_trace(t))
+	if (t->collector->stacks && is_sampled_beside(t))
 		profile_is_sampled(t->profile);
 	return 0;
 }

@@ -32,10 +32,10 @@ struct pace {
 };
 
 /*
- * begin: probe is loaded, and not attached. Then call turn, and again after as many ns as it returns,
+ * begin: probe is loaded, and not attached; hit_ns: the time that a hit of a mark takes. Then call turn, and again after as many ns as it returns,
  * until that is 0; no marks are attached any more then.
  */
-void pace_begin(struct pace *p, struct probe *probe, pid_t pid, uint32_t nmarks);
+void pace_begin(struct pace *p, struct probe *probe, pid_t pid, uint32_t nmarks, double hit_ns);
 uint64_t pace_turn(struct pace *p);
 
 /*
@@ -53,11 +53,12 @@ void pace_report(const struct pace *p, struct snapshot_beside *ret);
 
 /*
  * The arithmetic (pure). add: a reading of the process's CPU time and of the marks' hits so far.
- * suffices: whether there were enough to be used. undisturbed: the CPU time in ns of so many hits,
- * and its relative standard error.
+ * suffices: whether there were enough to be used. is_precise: whether more would hardly help.
+ * undisturbed: the CPU time in ns of so many hits, and its relative standard error.
  */
 void pace_add(struct pace *p, uint64_t cpu_ns, uint64_t hits);
 bool pace_suffices(const struct pace *p);
+bool pace_is_precise(const struct pace *p);
 double pace_undisturbed(const struct pace *p, double hits, double *ret_error);
 
 #endif

@@ -88,10 +88,11 @@ void reference_turn(struct reference *r, uint64_t now_ns)
 	probe_jitter(r->probe, now_ns);
 }
 
+/* Its timers would slow down what is measured afterwards: 3,989 Hz took some 10 % of the CPU time. */
 void reference_end(struct reference *r)
 {
 	if (r->on)
-		probe_silence(r->probe);
+		probe_detach(r->probe);
 }
 
 uint64_t reference_take(struct reference *r, struct profile *p)
@@ -99,8 +100,7 @@ uint64_t reference_take(struct reference *r, struct profile *p)
 	if (!r->on)
 		return 0;
 	r->profile = p;
-	probe_silence(r->probe);
-	probe_detach(r->probe);
+	reference_end(r);
 	(void)probe_drain(r->probe, 0, on_record, r);
 	return r->samples;
 }

@@ -38,7 +38,7 @@ int reference_start(struct reference *r);
 #define REFERENCE_TURN_NS UINT64_C(21000000)
 void reference_turn(struct reference *r, uint64_t now_ns);
 
-/* Stops recording samples; those recorded so far remain readable. */
+/* Stops sampling and removes the timers; the samples taken so far remain readable. */
 void reference_end(struct reference *r);
 
 /* Stops sampling and passes the samples to the profile. Returns the number of samples. */

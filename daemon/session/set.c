@@ -311,13 +311,13 @@ void sessions_free(struct sessions *ss)
 {
 	if (!ss)
 		return;
+	follow_deinit(ss); /* first: a target that leaves hands its tasks over to another one */
 	for (size_t i = 0; i < ss->n; i++)
 		session_free(ss->v[i]);
 	ss->n = 0;
 	recorders_close_all(ss, &ss->timelines);
 	recorders_close_all(ss, &ss->slows);
 	looking_deinit(ss);
-	follow_deinit(ss);
 	sd_event_source_disable_unref(ss->loaded);
 	sd_event_source_disable_unref(ss->timer);
 	free(ss->v);

@@ -90,7 +90,7 @@ struct tracee {
 	const struct collector *collector;
 	struct windowed windowed; /* collector_windowed's */
 	struct counting counting; /* collector_count's */
-	struct pace pace;	  /* collector_trace's */
+	struct pace pace;	  /* collector_trace's and collector_count's */
 	struct breaker breaker;
 	uint64_t start_cpu_ns;		 /* its CPU time when tracing began */
 	uint64_t known_ns, known_cpu_ns; /* the same when attaching began, or it was forked */

@@ -21,8 +21,6 @@
  */
 #define LINK_NS	     150000.0
 #define LINK_SITE_NS 30000.0
-/* The time that one sample takes from the target, in ns: an interrupt and the stack walk. */
-#define SAMPLE_NS 20000u
 
 #define PART_NS 1000000000ull
 /* Before, the CPU usage is not known. */
@@ -38,7 +36,8 @@ static uint64_t more(uint64_t now, uint64_t before)
 /* Returns the CPU time taken by hits and samples so far, in ns. */
 static uint64_t looking(const struct tracee *t)
 {
-	return t->overhead_ns + SAMPLE_NS * profile_samples(t->profile) + windowed_marks_ns(t);
+	return t->overhead_ns + (uint64_t)COST_SAMPLE_NS * profile_samples(t->profile) +
+	       windowed_marks_ns(t);
 }
 
 uint64_t windowed_taken(const struct tracee *t)
@@ -46,10 +45,15 @@ uint64_t windowed_taken(const struct tracee *t)
 	return looking(t) + t->windowed.links_ns;
 }
 
-/* Updates the budget. The windows' own accounts already include opening and closing. */
+/*
+ * Updates the budget, which also pays for the slowdown after hits. The windows' own accounts already
+ * include opening and closing.
+ */
 static void account(struct tracee *t, uint64_t now)
 {
-	windows_account(&t->windowed.ctl, now, t->cpu_ns, looking(t));
+	const uint64_t slowdown = (uint64_t)cost_cold((double)t->overhead_ns);
+
+	windows_account(&t->windowed.ctl, now, t->cpu_ns, looking(t) + slowdown);
 }
 
 /* Returns why there are no samples between windows, human-readable; "": there are. */

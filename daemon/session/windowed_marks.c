@@ -37,7 +37,10 @@ bool windowed_marks_choosing(const struct tracee *t)
 
 static void begin(struct tracee *t, uint64_t unlike_ns)
 {
-	marks_begin(&t->windowed.choosing.marks, t->plan.nmarks, t->opts.max_overhead / 100.0);
+	const struct cost cost = tracee_cost(t);
+
+	marks_begin(&t->windowed.choosing.marks, t->plan.nmarks, cost_mark(&cost),
+		    t->opts.max_overhead / 100.0);
 	t->windowed.choosing.end_ns = 0;
 	t->windowed.marks_cleared = 0;
 	t->windowed.marks_are_unfit = false;
@@ -151,5 +154,7 @@ void windowed_marks_clear(struct tracee *t)
 
 uint64_t windowed_marks_ns(const struct tracee *t)
 {
-	return (uint64_t)(MARKS_HIT_NS * (double)(t->windowed.choosing.hits + kept_hits(t)));
+	const struct choosing *c = &t->windowed.choosing;
+
+	return (uint64_t)(c->marks.hit_ns * (double)(c->hits + kept_hits(t)));
 }

@@ -28,7 +28,9 @@
  *
  * where D is approximately D0, a fifth of the cost of a hit. (Measured on 16 programs: intervals of
  * 24 ns became 21 ns longer, of 66 ns 64, of 116 ns 67, of 168 ns 166, of 625 ns 178.) Most of the
- * remaining error is the variation of D between functions.
+ * remaining error is the variation of D between functions. If the total is known by the program's
+ * progress, u(x) has another term, which is the same for all intervals: where hits took 7 us,
+ * intervals of 40 ns became 400 ns longer.
  *
  * Samples from before the probes give each function's share s of the undisturbed time, but not the
  * total time. Weighted least squares over all functions finds the total T and the slowdown D for
@@ -62,6 +64,7 @@
 #define MOST	   5.0	/* limit of k; beyond it the cause is not the cost of hits */
 
 #define TIMES_ERROR 0.3	 /* relative deviation of D from D0 between programs */
+#define EACH_ERROR  0.1	 /* error of what every interval is longer by, relative to D0 */
 #define DIFFER	    0.4	 /* relative deviation of a function's slowdown from the mean */
 #define COLD	    0.25 /* relative additional slowdown by cold caches, per function */
 #define COLD_MOST                                                                                  \
@@ -118,6 +121,11 @@ static struct measured while_traced(const struct reconcile *r, const struct reco
 
 /* ---- the slowdown ------------------------------------------------------------------------ */
 
+struct slowdown {
+	double times; /* D / D0 */
+	double each;  /* what every interval is longer by, however short it is, ns */
+};
+
 /*
  * Returns the standard error of the slowdown by cold caches of n intervals that take ns undisturbed. It
  * depends on how much memory and code an interval uses: 1 us with two system calls took 3 us, 200 ns of
@@ -130,12 +138,20 @@ static double cold_error(const struct reconcile *r, double n, double ns)
 	return r->disturbed * hypot(COLD * ns, n * COLD_MOST * (1 - exp(-longer / COLD_MOST)));
 }
 
-static struct measured without_slowdown(const struct reconcile *r, const struct reconcile_row *row,
-					const struct measured *u, double times)
+static double slowdown_of(const struct reconcile *r, const struct reconcile_row *row,
+			  const struct slowdown *s, double ns)
 {
-	double ns = cost_undisturbed(r->slowdown_ns, row->intervals, u->ns, times);
-	double slope = 1 + times * cost_cold_slope(r->slowdown_ns, row->intervals, ns);
-	double unknown = DIFFER * times * cost_cold_slowdown(r->slowdown_ns, row->intervals, ns);
+	return s->times * cost_cold_slowdown(r->slowdown_ns, row->intervals, ns) +
+	       s->each * row->intervals;
+}
+
+static struct measured without_slowdown(const struct reconcile *r, const struct reconcile_row *row,
+					const struct measured *u, const struct slowdown *s)
+{
+	double ns = cost_undisturbed(r->slowdown_ns, row->intervals,
+				     fmax(0, u->ns - s->each * row->intervals), s->times);
+	double slope = 1 + s->times * cost_cold_slope(r->slowdown_ns, row->intervals, ns);
+	double unknown = DIFFER * slowdown_of(r, row, s, ns);
 	double cold = cold_error(r, row->intervals, ns);
 
 	return (struct measured){ns,
@@ -144,9 +160,10 @@ static struct measured without_slowdown(const struct reconcile *r, const struct 
 
 double reconcile_part_variance(const struct reconcile *r, const struct reconcile_row *part)
 {
+	const struct slowdown usual = {.times = 1};
 	struct measured u = while_traced(r, part, false);
 
-	return without_slowdown(r, part, &u, 1).variance;
+	return without_slowdown(r, part, &u, &usual).variance;
 }
 
 /* ---- samples from before ----------------------------------------------------------------- */
@@ -157,8 +174,8 @@ struct fit {
 	double variance; /* of the total, by what was measured */
 	double stated;	 /* its whole variance */
 	double common; /* the part of the functions' variance that is common to all; 0: not shown */
-	double times;  /* D / D0 */
-	double drift;  /* factor by which variances of shares exceed those of samples */
+	struct slowdown slow;
+	double drift; /* factor by which variances of shares exceed those of samples */
 };
 
 /* A function's time by its share. A function without samples may still have used time. */
@@ -185,6 +202,17 @@ static double robust(double x)
 	return OUTLIER * log1p(x / OUTLIER);
 }
 
+/* The variance of the difference between U and its prediction; of a function's time by its share. */
+static double variance_of(const struct reconcile *r, const struct reconcile_row *row,
+			  const struct measured *u, const struct fit *f, struct measured share)
+{
+	double slope = 1 + cost_cold_slope(r->slowdown_ns, row->intervals, share.ns);
+
+	return u->variance + square(slope) * share.variance +
+	       square(DIFFER * slowdown_of(r, row, &f->slow, share.ns)) +
+	       square(cold_error(r, row->intervals, share.ns));
+}
+
 /*
  * Returns -2 log of the likelihood of a total, but for a constant; outliers weigh less. *ret_times
  * receives the best D for it, *ret_weight the total's 1/variance.
@@ -208,10 +236,8 @@ static double misfit(const struct reconcile *r, const struct reconcile_row *rows
 				cost_cold_slowdown(r->slowdown_ns, rows[i].intervals, share.ns);
 			double slope =
 				1 + cost_cold_slope(r->slowdown_ns, rows[i].intervals, share.ns);
-			double v = u[i].variance + square(slope) * share.variance +
-				   square(DIFFER * f->times * slow) +
-				   square(cold_error(r, rows[i].intervals, share.ns));
-			double rest = u[i].ns - share.ns;
+			double v = variance_of(r, &rows[i], &u[i], f, share);
+			double rest = u[i].ns - share.ns - r->each_ns * rows[i].intervals;
 
 			if (pass == 0) {
 				aa += slow * slow / v;
@@ -227,7 +253,7 @@ static double misfit(const struct reconcile *r, const struct reconcile_row *rows
 	return sum + square((*ret_times - 1) / TIMES_ERROR);
 }
 
-/* Finds the best total, assuming that D varies between functions as it did with f->times. */
+/* Finds the best total, assuming that D varies between functions as it did with f->slow. */
 static void fit_total(const struct reconcile *r, const struct reconcile_row *rows,
 		      const struct measured *u, size_t n, struct fit *f)
 {
@@ -246,7 +272,35 @@ static void fit_total(const struct reconcile *r, const struct reconcile_row *row
 		f->total = total;
 		f->variance = weight > 0 ? 1 / weight : square(total);
 	}
-	f->times = best_times;
+	f->slow = (struct slowdown){best_times, r->each_ns};
+}
+
+/*
+ * The slowdown for which U fits best to the total that the program's progress shows, by least squares.
+ * With an unknown total, what every interval is longer by could not be told from the total.
+ */
+static struct slowdown fit_slowdown(const struct reconcile *r, const struct reconcile_row *rows,
+				    const struct measured *u, size_t n, const struct fit *f)
+{
+	double tt = 1 / square(TIMES_ERROR), ee = 1 / square(EACH_ERROR * r->slowdown_ns);
+	double t = tt, e = ee * r->each_ns, et = 0;
+	struct slowdown s;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct measured share = by_share(&rows[i], f, f->total);
+		const double v = variance_of(r, &rows[i], &u[i], f, share);
+		const double slow = cost_cold_slowdown(r->slowdown_ns, rows[i].intervals, share.ns);
+		const double rest = u[i].ns - share.ns;
+
+		tt += slow * slow / v;
+		et += slow * rows[i].intervals / v;
+		ee += square(rows[i].intervals) / v;
+		t += slow * rest / v;
+		e += rows[i].intervals * rest / v;
+	}
+	s.each = fmax(0, (e * tt - t * et) / (ee * tt - et * et));
+	s.times = fmax(0, (t - et * s.each) / tt);
+	return s;
 }
 
 static struct measured mean_of(struct measured a, struct measured b)
@@ -271,16 +325,16 @@ static void take_progress(const struct reconcile *r, const struct reconcile_row 
 	const double common = square(COMMON * r->disturbed * f->total);
 	const struct measured of_rows = {f->total, f->variance + common};
 	struct measured total;
-	double weight;
 
 	f->stated = of_rows.variance;
 	if (r->total_ns <= 0)
 		return;
 	total = mean_of(of_rows, (struct measured){r->total_ns, square(r->total_error_ns)});
-	misfit(r, rows, u, n, f, total.ns, &f->times, &weight);
 	f->common = common;
 	f->total = total.ns;
 	f->variance = f->stated = total.variance;
+	if (r->slowdown_ns > 0)
+		f->slow = fit_slowdown(r, rows, u, n, f);
 }
 
 static int compare(const void *a, const void *b)
@@ -301,7 +355,7 @@ static double drift_of(const struct reconcile *r, const struct reconcile_row *ro
 
 	for (size_t i = 0; i < n; i++) {
 		struct measured share = by_share(&rows[i], f, f->total);
-		struct measured own = without_slowdown(r, &rows[i], &u[i], f->times);
+		struct measured own = without_slowdown(r, &rows[i], &u[i], &f->slow);
 
 		if (rows[i].before + rows[i].samples >= MET)
 			scratch[met++] = f->drift *
@@ -315,7 +369,7 @@ static double drift_of(const struct reconcile *r, const struct reconcile_row *ro
 static struct fit fit_before(const struct reconcile *r, const struct reconcile_row *rows,
 			     const struct measured *u, size_t n, double *scratch)
 {
-	struct fit f = {.times = 1, .drift = 1};
+	struct fit f = {.slow = {1, r->each_ns}, .drift = 1};
 
 	for (size_t i = 0; i < n; i++)
 		f.before += rows[i].before;
@@ -379,7 +433,7 @@ int reconcile_solve(const struct reconcile *r, struct reconcile_row *rows, size_
 	measure_rows(r, rows, v, n);
 	f = fit_before(r, rows, v, n, scratch);
 	for (size_t i = 0; i < n; i++) {
-		v[i] = without_slowdown(r, &rows[i], &v[i], f.times);
+		v[i] = without_slowdown(r, &rows[i], &v[i], &f.slow);
 		if (f.total > 0)
 			v[i] = mean_of(by_share(&rows[i], &f, f.total), v[i]);
 	}

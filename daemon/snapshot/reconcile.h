@@ -30,6 +30,7 @@ struct reconcile_row {
 struct reconcile {
 	double period_ns;   /* CPU time that a sample during the trace stands for */
 	double slowdown_ns; /* maximum slowdown of an interval by the hit before it */
+	double each_ns;	    /* what intervals are usually longer by besides: cost_each() */
 	double disturbed;   /* the probes' share of all CPU time, 0 to 1 */
 	/* The sum of all ns, by the program's progress, and its standard error; 0: unknown */
 	double total_ns, total_error_ns;

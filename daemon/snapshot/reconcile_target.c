@@ -127,9 +127,10 @@ static double disturbed(const struct snapshot_target *t)
 	return all ? (double)t->estimate.of_probes / (double)all : 0;
 }
 
-static double hit_ns(const struct cost *c)
+static void set_slowdown(struct reconcile *r, double hit)
 {
-	return (double)c->before[COST_ENTER] + c->after[COST_ENTER];
+	r->slowdown_ns = cost_cold(hit);
+	r->each_ns = cost_each(hit);
 }
 
 /* ---- errors of functions ---- */
@@ -203,25 +204,35 @@ static void set_variances(struct snapshot *s, const struct reconcile *r, double 
 }
 
 /*
- * The undisturbed time of the rows, by the program's progress. The pace includes the time of threads
- * that are not in the trace, which the process's CPU time shows, and that of collections, which have
- * no rows.
+ * The undisturbed time of the rows, by the program's progress. observed: CPU time of the rows, with the
+ * probes' time. The pace includes the time of threads that were not observed, which the process's CPU
+ * time shows.
  */
-static void set_total(const struct snapshot_target *t, const struct reconcile_row *rows,
-		      const double *collected, size_t n, struct reconcile *r)
+static void set_total(const struct snapshot_target *t, double observed, struct reconcile *r)
 {
 	const struct snapshot_beside *b = &t->beside;
-	double traced = 0, collections = 0, part;
+	double part;
 
 	if (b->undisturbed_ns <= 0 || b->process_cpu_ns <= 0)
 		return;
+	part = fmin(1, observed / b->process_cpu_ns);
+	r->total_ns = part * b->undisturbed_ns;
+	r->total_error_ns = hypot(b->undisturbed_error, 1 - part) * b->undisturbed_ns;
+}
+
+/* Collections have no rows. */
+static void set_total_of_trace(const struct snapshot_target *t, const struct reconcile_row *rows,
+			       const double *collected, size_t n, struct reconcile *r)
+{
+	double traced = 0, collections = 0;
+
 	for (size_t i = 0; i < n; i++) {
 		traced += rows[i].own + rows[i].taken + collected[i];
 		collections += collected[i];
 	}
-	part = fmin(1, traced / b->process_cpu_ns);
-	r->total_ns = part * b->undisturbed_ns - collections;
-	r->total_error_ns = hypot(b->undisturbed_error, 1 - part) * b->undisturbed_ns;
+	set_total(t, traced, r);
+	if (r->total_ns > 0)
+		r->total_ns -= collections;
 }
 
 int reconcile_target(struct snapshot *s, struct snapshot_target *t, const uint64_t *taken)
@@ -231,14 +242,15 @@ int reconcile_target(struct snapshot *s, struct snapshot_target *t, const uint64
 	_cleanup_free_ double *collected = calloc((size_t)s->nfuncs + 1, sizeof(*collected));
 	struct reconcile r = {
 		.period_ns = (double)t->estimate.period_ns,
-		.slowdown_ns = t->estimate.samples ? cost_cold(hit_ns(&t->cost)) : 0,
 		.disturbed = disturbed(t),
 	};
 
 	if (!rows || !portions || !collected)
 		return -ENOMEM;
+	if (t->estimate.samples)
+		set_slowdown(&r, cost_enter(&t->cost));
 	fill_rows(s, t, taken, rows, collected);
-	set_total(t, rows, collected, (size_t)s->nfuncs + 1, &r);
+	set_total_of_trace(t, rows, collected, (size_t)s->nfuncs + 1, &r);
 	if (reconcile_solve(&r, rows, (size_t)s->nfuncs + 1) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->nnodes; i++) {
@@ -258,7 +270,7 @@ int reconcile_target(struct snapshot *s, struct snapshot_target *t, const uint64
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 		if (t->subtracted[c] > INT64_MAX)
 			t->subtracted[c] = 0;
-	set_variances(s, &r, hit_ns(&t->cost), rows, portions);
+	set_variances(s, &r, cost_enter(&t->cost), rows, portions);
 	return 0;
 }
 
@@ -342,7 +354,8 @@ int reconcile_counted(struct snapshot *s, struct snapshot_target *t)
 		return -ENOMEM;
 	calls = fill_counted(s, t, rows);
 	if (calls > 0)
-		r.slowdown_ns = cost_cold((double)t->estimate.of_probes * r.period_ns / calls);
+		set_slowdown(&r, (double)t->estimate.of_probes * r.period_ns / calls);
+	set_total(t, (double)(t->estimate.samples + t->estimate.of_probes) * r.period_ns, &r);
 	if (reconcile_solve(&r, rows, (size_t)s->nfuncs + 1) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->nnodes; i++) {

@@ -44,6 +44,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "event/decode.h"
 #include "probe/calibrate.h"
 #include "probe/probe.h"
@@ -54,6 +55,10 @@
 #define LOOPS	   1000 /* per loop and round; a multiple of NEST */
 #define NEST	   20
 #define PAUSE_NS   2000000u /* between rounds, so that a disturbance affects only one */
+/* Where traps are slow, rounds take ten times as long. Half of them have to do then: the target may need
+ * that CPU. */
+#define ROUNDS_MIN (ROUNDS / 2)
+#define ENOUGH_NS  UINT64_C(500000000)
 
 /* The fraction of a nest level's time before the nested call: 0.68 to 0.76 of its instructions, on
  * four builds from 3.8 to 3.13 */
@@ -264,7 +269,7 @@ uint32_t measure_slowdown(double *v, uint32_t n, double interval_ns, uint32_t la
 {
 	double part = cost_slowdown_part(interval_ns), slowdown;
 
-	if (n < ROUNDS / 2 || part <= 0)
+	if (n < ROUNDS_MIN || part <= 0)
 		return 0;
 	slowdown = middle(v, n) / part * latency_ps / 1e3;
 	return slowdown > 0 && slowdown < SLOWDOWN_MAX ? (uint32_t)(slowdown + 0.5) : 0;
@@ -324,7 +329,7 @@ static uint32_t typical(const struct cost *rounds, uint32_t n, size_t which, uin
 
 struct cost measure_typical(const struct cost *rounds, uint32_t n)
 {
-	struct cost ret = {.known = n >= ROUNDS / 2};
+	struct cost ret = {.known = n >= ROUNDS_MIN};
 	double latencies[ROUNDS];
 
 	if (!ret.known)
@@ -429,9 +434,17 @@ static int run_phase(struct run *r, struct measuring *m, enum measure_phase phas
 	return probe_drain(r->probe, 0, on_record, m) < 0 ? -1 : 0;
 }
 
+static bool measured_enough(const struct measuring *m, uint64_t begun_ns)
+{
+	return m->n >= ROUNDS_MIN && m->nslowdowns >= ROUNDS_MIN &&
+	       clock_monotonic_ns() - begun_ns > ENOUGH_NS;
+}
+
 static int run_rounds(struct run *r, struct measuring *m)
 {
-	for (unsigned int round = 0; round <= ROUNDS; round++) {
+	uint64_t begun_ns = clock_monotonic_ns();
+
+	for (unsigned int round = 0; round <= ROUNDS && !measured_enough(m, begun_ns); round++) {
 		for (int p = 0; p < PHASES; p++)
 			if (run_phase(r, m, (enum measure_phase)p) < 0)
 				return -1;

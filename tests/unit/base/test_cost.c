@@ -120,3 +120,23 @@ Test(cost, undisturbed)
 	cr_assert_eq(cost_undisturbed(cold, 0, 5, 1), 5, "nothing was hit");
 	cr_assert_eq(cost_undisturbed(0, 7, 5, 1), 5);
 }
+
+/* A mark's program does little more than the trap takes. */
+Test(cost, of_marks)
+{
+	const struct cost unknown = {.before = {9000}},
+			  usual = {.known = true, .before = {360}, .after = {340}},
+			  slow = {.known = true, .before = {3800}, .after = {3800}};
+
+	cr_assert_float_eq(cost_mark(&unknown), 300, 1e-9);
+	cr_assert_float_eq(cost_mark(&usual), 300, 1e-9);
+	cr_assert_float_eq(cost_mark(&slow), 7385, 1e-9);
+}
+
+/* Usual traps do not lengthen all intervals alike. */
+Test(cost, of_each_interval)
+{
+	cr_assert_eq(cost_each(0), 0);
+	cr_assert_eq(cost_each(800), 0);
+	cr_assert_float_eq(cost_each(6000), 350, 1e-9);
+}

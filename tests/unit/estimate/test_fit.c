@@ -99,6 +99,24 @@ Test(fit, each_decides_where_it_knows_more)
 	}
 }
 
+/* A slowdown that may have been as long as what is left: samples decide, with their error. */
+Test(fit, an_unknown_slowdown)
+{
+	struct fit_row rows[ROWS];
+	double known;
+
+	make(rows, &(struct watched){.claimed = 1, .spread = 0.001, .samples = 2000, .hits = 0.05});
+	fit_solve(rows, ROWS);
+	known = rows[CALLER].spread;
+	make(rows, &(struct watched){.claimed = 1, .spread = 0.001, .samples = 2000, .hits = 0.05});
+	for (int i = 0; i < ROWS; i++)
+		rows[i].unknown = rows[i].own;
+	fit_solve(rows, ROWS);
+	for (int i = 0; i < ROWS; i++)
+		cr_assert(rows[i].part > 0.9, "%d: %.3f", i, rows[i].part);
+	cr_assert_gt(rows[CALLER].spread, 2 * known);
+}
+
 Test(fit, whatever_comes_in)
 {
 	struct fit_row rows[ROWS];
@@ -113,10 +131,40 @@ Test(fit, whatever_comes_in)
 		rows[CALLEE].taken = fabs(odd[i / n % n]);
 		rows[LOOP].samples = fabs(odd[i / n / n % n]);
 		rows[LOOP].variance = odd[i / n / n / n];
+		rows[CALLER].unknown = fabs(odd[i % n]);
 		fit = fit_solve(rows, ROWS);
 		cr_assert(fit.factor >= 0.7 && fit.factor <= 1.3, "%zu: %g", i, fit.factor);
 		for (int k = 0; k < ROWS; k++)
 			cr_assert(rows[k].part >= 0 && rows[k].part <= 1 && rows[k].spread >= 0,
 				  "%zu: %g, %g", i, rows[k].part, rows[k].spread);
+	}
+}
+
+/* All windows missed it, so they agree that it takes no time. */
+Test(fit, what_no_window_has_is_for_samples)
+{
+	struct fit_row rows[] = {
+		{.own = 1e6, .taken = 1e6, .variance = 1e8, .samples = 970},
+		{.own = 0, .variance = 0, .samples = 30},
+	};
+
+	fit_solve(rows, 2);
+	cr_assert_gt(rows[1].part, 0.5);
+	cr_assert_gt(rows[1].spread, 0.003, "%f", rows[1].spread);
+}
+
+/* Hits seem to have taken more than all the time. */
+Test(fit, nothing_is_left_in_windows)
+{
+	struct fit_row rows[] = {
+		{.own = 1e6, .taken = 50e6, .variance = 1e8, .samples = 100},
+		{.own = -3e6, .taken = 50e6, .variance = 1e8, .samples = 900},
+	};
+	struct fit fit = fit_solve(rows, 2);
+
+	cr_assert_eq(fit.factor, 1);
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(rows[i].part, 1);
+		cr_assert_float_eq(rows[i].spread, 0.0095, 0.0005, "%f", rows[i].spread);
 	}
 }

@@ -6,16 +6,17 @@
 
 #include "harness/test.h"
 
-#define MS 1000000ull
+#define MS     1000000ull
+#define HIT_NS 300.0
 
 /* n readings, each of ms[i % 2] ms of the program's own time, and hits[i % 2] hits. */
 static struct pace readings(unsigned int n, const double ms[2], const unsigned int hits[2])
 {
-	struct pace p = {.last_cpu_ns = 7 * MS};
+	struct pace p = {.choosing.marks.hit_ns = HIT_NS, .last_cpu_ns = 7 * MS};
 	uint64_t cpu = p.last_cpu_ns, all = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
-		cpu += (uint64_t)(ms[i % 2] * MS + MARKS_HIT_NS * hits[i % 2]);
+		cpu += (uint64_t)(ms[i % 2] * MS + HIT_NS * hits[i % 2]);
 		all += hits[i % 2];
 		pace_add(&p, cpu, all);
 	}
@@ -55,6 +56,21 @@ Test(pace, too_little_was_seen)
 	cr_assert(!pace_suffices(&idle));
 	cr_assert(!pace_suffices(&rare));
 	cr_assert(!pace_suffices(&none));
+}
+
+Test(pace, is_measured_until_it_is_precise)
+{
+	const struct pace steady = readings(20, (double[]){15, 15}, (unsigned int[]){300, 310}),
+			  brief = readings(19, (double[]){15, 15}, (unsigned int[]){300, 310}),
+			  rare = readings(20, (double[]){15, 15}, (unsigned int[]){1, 1}),
+			  uneven = readings(20, (double[]){15, 15}, (unsigned int[]){300, 360}),
+			  longer = readings(80, (double[]){15, 15}, (unsigned int[]){300, 360});
+
+	cr_assert(pace_is_precise(&steady));
+	cr_assert(!pace_is_precise(&brief));
+	cr_assert(!pace_is_precise(&rare));
+	cr_assert(!pace_is_precise(&uneven));
+	cr_assert(pace_is_precise(&longer));
 }
 
 Test(pace, nothing_was_traced)
