@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "dump/doing.h"
 #include "dump/frames.h"
@@ -14,6 +15,10 @@
 /* Local variables are read of the innermost frames of each thread, and of so many in all. */
 #define LOCALS_FRAMES_MAX 256
 #define LOCALS_MAX	  20000
+
+/* After how long a thread between two greenlets is read again: at first, and at most. */
+#define BETWEEN_NS     1000000
+#define BETWEEN_MAX_NS 64000000
 
 /*
  * A frame without a code object was reached through an invalid pointer, because the stack changed
@@ -47,22 +52,6 @@ static int fill_frames(struct frames *frames, const struct python_stack *st, str
 	return r;
 }
 
-/*
- * Adds the kernel's data about the thread. Returns false if the process has no thread with this id.
- */
-static bool fill_kernel(struct dump_thread *t, const struct target_thread *v, size_t n)
-{
-	t->state = '?';
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].tid != t->tid)
-			continue;
-		memcpy(t->name, v[i].comm, sizeof(t->name));
-		t->state = v[i].state;
-		return true;
-	}
-	return false;
-}
-
 struct dumper {
 	struct target *target;
 	struct inspect *in;
@@ -82,12 +71,42 @@ struct parts {
 	struct pyp_gil_range gils[PYP_GIL_RANGES];
 };
 
+/* The kernel's data about a thread; NULL: the process has no thread with this id. */
+static const struct target_thread *thread_of(const struct parts *p, pid_t tid)
+{
+	for (size_t i = 0; i < p->nthreads; i++)
+		if (p->threads[i].tid == tid)
+			return &p->threads[i];
+	return NULL;
+}
+
+/* Adds the kernel's data about the thread. Returns false if there are none. */
+static bool fill_kernel(struct dump_thread *t, const struct parts *p)
+{
+	const struct target_thread *of = thread_of(p, t->tid);
+
+	t->state = '?';
+	if (!of)
+		return false;
+	memcpy(t->name, of->comm, sizeof(t->name));
+	t->state = of->state;
+	return true;
+}
+
+static void drop_threads(struct parts *p)
+{
+	python_stacks_free(p->stacks, p->nstacks);
+	free(p->threads);
+	p->stacks = NULL;
+	p->threads = NULL;
+	p->nstacks = p->nthreads = 0;
+}
+
 static void parts_deinit(struct parts *p)
 {
 	frames_deinit(&p->frames);
 	python_names_deinit(&p->names);
-	free(p->threads);
-	python_stacks_free(p->stacks, p->nstacks);
+	drop_threads(p);
 }
 
 int dumper_open(pid_t pid, struct dumper **ret, struct diag *diag)
@@ -119,16 +138,29 @@ void dumper_free(struct dumper *d)
 	free(d);
 }
 
-static int read_threads(struct parts *p, struct diag *diag)
+/*
+ * Whether a thread that runs has no frames: it may be in the middle of a switch to a new greenlet.
+ */
+static bool any_between(const struct parts *p)
+{
+	for (size_t i = 0; i < p->nstacks; i++) {
+		const struct python_stack *st = &p->stacks[i];
+		const struct target_thread *of = st->n || st->truncated ? NULL
+									: thread_of(p, st->tid);
+
+		if (of && of->state == 'R')
+			return true;
+	}
+	return false;
+}
+
+static int read_once(struct parts *p, struct diag *diag)
 {
 	struct target *target = p->from->target;
 	int r = inspect_dump(p->from->in, target->pid, &p->stacks, &p->nstacks);
 
-	if (r == 0) {
-		(void)inspect_names(p->from->in, &p->names);
-		(void)inspect_gils(p->from->in, p->gils);
+	if (r == 0)
 		return target_threads(target, &p->threads, &p->nthreads, diag);
-	}
 	p->nstacks = 0;
 	p->stacks = NULL;
 	if (r == -ETIMEDOUT || r == -EBUSY)
@@ -136,6 +168,22 @@ static int read_threads(struct parts *p, struct diag *diag)
 				"does it map files of a file system that does not answer?",
 				"reading the stacks of process %d timed out", target->pid);
 	return diag_errno(diag, -r, "cannot read the stacks of process %d", target->pid);
+}
+
+static int read_threads(struct parts *p, struct diag *diag)
+{
+	int r = read_once(p, diag);
+
+	for (long ns = BETWEEN_NS; r == 0 && ns <= BETWEEN_MAX_NS && any_between(p); ns *= 2) {
+		(void)nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+		drop_threads(p);
+		r = read_once(p, diag);
+	}
+	if (r < 0)
+		return r;
+	(void)inspect_names(p->from->in, &p->names);
+	(void)inspect_gils(p->from->in, p->gils);
+	return 0;
 }
 
 static bool is_in(const struct dump *d, pid_t tid)
@@ -211,7 +259,7 @@ static int fill(struct dump *d, struct parts *p)
 
 		*t = (struct dump_thread){.tid = p->stacks[i].tid, .python = true};
 		t->truncated = p->stacks[i].truncated;
-		if (fill_kernel(t, p->threads, p->nthreads))
+		if (fill_kernel(t, p))
 			doing_read(p->from->target, t->tid, p->gils, &t->doing);
 		r = fill_name(&p->names, p->stacks[i].tstate, t);
 		if (r == 0)
@@ -224,7 +272,7 @@ static int fill(struct dump *d, struct parts *p)
 			continue;
 		d->nthreads++;
 		*t = (struct dump_thread){.tid = p->threads[i].tid};
-		(void)fill_kernel(t, p->threads, p->nthreads);
+		(void)fill_kernel(t, p);
 		doing_read(p->from->target, t->tid, p->gils, &t->doing);
 	}
 	if (r == 0 && p->locals)

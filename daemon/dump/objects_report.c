@@ -123,7 +123,7 @@ static void print_notes(const struct objects_report *r, FILE *out)
 	const struct census *c = &r->census;
 
 	if (c->limited)
-		fputs("WARNING: object limit reached: figures are lower bounds\n", out);
+		fputs("WARNING: limit of objects or time reached: figures are lower bounds\n", out);
 	if (c->torn)
 		fprintf(out,
 			"WARNING: %" PRIu32 " of %" PRIu32 " lists changed during all %" PRIu32

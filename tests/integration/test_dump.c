@@ -274,7 +274,7 @@ Test(dump, waits_for_an_inspector_that_stands_still, .timeout = 60)
 Test(dump, of_a_thread_that_runs, .timeout = 600)
 {
 	const char *text = getenv("PYPROF_TEST_DUMPS");
-	uint64_t dumps = 1000;
+	uint64_t dumps = 400;
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = interpreters_find(v);
 

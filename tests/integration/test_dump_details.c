@@ -371,6 +371,33 @@ Test(dump_details, greenlets)
 	on_every(check_greenlets);
 }
 
+static void check_switching(const struct interpreter *it)
+{
+	static struct program p;
+	_cleanup_(dumper_freep) struct dumper *from = NULL;
+	struct diag diag = {0};
+
+	start(&p, it, "switching");
+	if (!p.n) {
+		end(&p);
+		return;
+	}
+	assert_diag_ok(dumper_open(p.pid, &from, &diag), &diag);
+	for (unsigned int i = 0; i < 24; i++) {
+		assert_diag_ok(dumper_take(from, NULL, &p.dump, &diag), &diag);
+		cr_assert(p.dump->nthreads == 1 && p.dump->threads[0].n,
+			  "%s: dump %u has no frames", it->exe, i);
+		dump_free(p.dump);
+		p.dump = NULL;
+	}
+	end(&p);
+}
+
+Test(dump_details, a_thread_between_greenlets_is_read_again)
+{
+	on_every(check_switching);
+}
+
 /* ---- kinds of waiting -------------------------------------------------------------------- */
 
 /* The name of a thread that waits is what the dump is to show. */
