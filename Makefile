@@ -43,8 +43,8 @@ DEPS += $(if $(shell command -v npm),,nodejs npm)
 DEPS_DEB := debhelper dpkg-dev lintian mmdebstrap python3-yaml
 DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck mandoc valgrind \
 	ccache curl gunicorn systemd python3 python3-aiohttp python3-flask python3-gevent \
-	python3-greenlet python3-yappi golang-go openssl prometheus chromium zsh fish qemu-system-x86 \
-	busybox-static cpio clickhouse-server lld \
+	python3-greenlet python3-yappi golang-go openssl prometheus chromium-headless-shell zsh fish \
+	qemu-system-x86 busybox-static cpio clickhouse-server lld \
 	$(DEPS_DEB)
 
 # How we compile -----------------------------------------------------------------------------
@@ -362,9 +362,11 @@ damaged-inner:
 # Programs run beside each other, those that take longest first; alone: what measures times, needs a CPU
 # for itself or counts what other daemons have as well (control groups).
 # They wait for a third of their time, so there is one more of them than CPUs; those that trace real interpreters
-# wait for nearly half of it (for the kernel at each detach, and for samples), so there are two more.
+# wait for nearly half of it (for the kernel at each detach, and for samples), so there are two more. Where traps
+# are slow (see run.sh), these use the CPUs nearly all the time; what runs beside gets the rest, until check-suites.
 BESIDE := $(shell expr $(JOBS) + 1)
-BESIDE_TRACED := $(shell expr $(JOBS) + 2)
+BESIDE_TRACED := $(JOBS)+2
+BESIDE_SUITES := $(BESIDE)+1
 named = $(foreach t,$(2),$(O)/tests/$(1)/test_$(t))
 INTEGRATION_ALONE := $(call named,integration,memory times waits lines costs overhead windows parallel)
 INTEGRATION_FIRST := $(call named,integration,lifecycle follow_modes counts modes shapes builtins \
@@ -390,7 +392,7 @@ run-check-suites:
 	@TEST_TIMEOUT=1800 $(RUN) --command suites/build \
 		sh -c 'JOBS=$(JOBS) tests/build-interpreters.sh 3.13-nogil >> $(O)/suites'
 	@[ ! -s $(O)/suites ] || TEST_TIMEOUT=1800 PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
-		$(RUN) --programs $(BESIDE_TRACED) --jobs 1 suites $(SUITES_PAIRED)
+		$(RUN) --programs $(BESIDE_SUITES) --jobs 1 suites $(SUITES_PAIRED)
 	@[ ! -s $(O)/suites ] || PYPROF_INTERPRETERS="$$(cat $(O)/suites)" \
 		$(RUN) --jobs 1 suites $(SUITES_ALONE)
 	@TEST_TIMEOUT=1200 $(RUN) --command kernels tests/kernels.py --short

@@ -224,7 +224,7 @@ static __always_inline int block_send(__u64 address, __u64 size, __u32 arg)
 
 /*
  * The kernel's memory lock is taken for writing by all system calls that map and unmap, once each.
- * The thread's registers at kernel entry tell which it is and its arguments. What is about to be
+ * The thread's registers at kernel entry hold its number and its arguments. What is about to be
  * mapped is therefore known by one thread at a time, from the search for an address until the lock
  * is released.
  */

@@ -42,7 +42,7 @@ static int groups_of(int fd, gid_t **ret, size_t *ret_n)
 	_cleanup_free_ gid_t *groups = NULL;
 	socklen_t size = 0;
 
-	/* The first call only tells the size, which does not change later. */
+	/* The first call only returns the size, which does not change later. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) < 0 && errno != ERANGE)
 		return -errno;
 	groups = malloc(size + 1);

@@ -118,7 +118,7 @@ static void conn_enter(struct conn *c, int fd)
 	server_deadlines_soon(srv);
 }
 
-/* late_ns: for so long, nothing was read or sent that clients may have sent or read in time. */
+/* late_ns: for this duration, nothing was read or sent that clients may have sent or read in time. */
 static void check_deadlines(struct port *port, uint64_t now, uint64_t late_ns)
 {
 	struct dropped_clients *counts = &port->srv->routes.dropped;

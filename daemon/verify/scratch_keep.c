@@ -240,7 +240,7 @@ static bool limit(int what, rlim_t value)
 
 static bool limit_all(void)
 {
-	return limit(RLIMIT_CPU, SCRATCH_TIME_S) && limit(RLIMIT_CORE, 0) &&
+	return limit(RLIMIT_CPU, SCRATCH_CPU_S) && limit(RLIMIT_CORE, 0) &&
 	       limit(RLIMIT_FSIZE, 0) && limit(RLIMIT_AS, SPACE_LIMIT) &&
 	       limit(RLIMIT_DATA, DATA_LIMIT) && limit(RLIMIT_STACK, STACK_LIMIT) &&
 	       limit(RLIMIT_NOFILE, FILES_LIMIT) && limit(RLIMIT_MEMLOCK, 0) &&

@@ -4,7 +4,7 @@
 # report.png (the HTML report, in a headless Chromium) and top.svg (`pyprofctl top`, in tmux).
 set -eu
 
-: "${PYPROF_BUILD:=build}" "${CHROMIUM:=/usr/bin/chromium}" "${PYTHON:=/usr/bin/python3}"
+: "${PYPROF_BUILD:=build}" "${CHROMIUM:=/usr/bin/chromium-headless-shell}" "${PYTHON:=/usr/bin/python3}"
 cd "$(dirname "$0")/../.."
 doc=$PWD/packaging/doc
 service=tests/targets/demo_service.py

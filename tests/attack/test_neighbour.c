@@ -112,7 +112,8 @@ Test(neighbour, of_an_overload_loses_nothing)
 	its = lost(&paced);
 	fprintf(stderr, "  lost: %lld of the overload, %lld of its neighbour\n", (long long)theirs,
 		(long long)its);
-	cr_assert(theirs > 0, "there was no overload");
+	/* Where traps are slow, a busy target may have no more events than 1 % of a CPU reads. */
+	cr_assert(theirs > 0 || caps_slow_traps(), "there was no overload");
 	cr_expect_eq(its, 0, "the neighbour has lost %lld events", (long long)its);
 	cr_expect_eq(seen_calls(&paced), reported_calls(&paced));
 }

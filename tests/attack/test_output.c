@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "format/format.h"
+#include "harness/caps.h"
 #include "harness/daemon.h"
 #include "harness/test.h"
 #include "harness/traced.h"
@@ -132,7 +133,9 @@ Test(output, refused_recording_is_kept)
 	traced_ready(&t, NULL, it.exe, "long_names.py", "1", "100", "40000", "100000", NULL);
 	traced_go(&t); /* it continues until it is killed */
 	setenv("TMPDIR", d.dir, 1);
-	r = ctl(&d, "record", "--pid", pid_text(pid, t.pid), "-d", "2", "-o", out, NULL);
+	/* Until it has called all of its functions, where traps are slow as well */
+	r = ctl(&d, "record", "--pid", pid_text(pid, t.pid), "-d", caps_slow_traps() ? "15" : "2",
+		"-o", out, NULL);
 	cr_assert(r.status == PYP_EXIT_FAILURE, "%d: %s", r.status, r.err);
 	file = strstr(r.err, "the recording is in '");
 	cr_assert(file && strstr(r.err, "larger than 512 MiB"), "%s", r.err);

@@ -68,7 +68,34 @@ static void setup_workers(void)
 	free(ctl_ok(&d, "attach", "--follow-children", pid_text(pid, server.pid), NULL));
 }
 
-TestSuite(workers, .init = setup_workers, .fini = teardown, .timeout = 300);
+/*
+ * A worker that ends holds the lock of its mappings, on a busy machine for longer than is waited for: the
+ * daemon may report that, and nothing else.
+ */
+static void shutdown_workers(void)
+{
+	char *rest, *line;
+	struct ran r;
+
+	free(ctl_ok(&d, "shutdown", NULL));
+	r = pyprofd_wait(&d);
+	cr_assert_eq(r.status, 0, "%s", r.err);
+	rest = r.err;
+	while ((line = strsep(&rest, "\n")))
+		cr_assert(!*line || strstr(line, ": reading its data in /proc timed out"), "%s",
+			  line);
+	ran_free(&r);
+	pyprofd_deinit(&d);
+}
+
+static void teardown_workers(void)
+{
+	if (d.pid)
+		shutdown_workers();
+	traced_stop(&server);
+}
+
+TestSuite(workers, .init = setup_workers, .fini = teardown_workers, .timeout = 600);
 
 static uint64_t resident_kib(pid_t pid)
 {
@@ -204,7 +231,8 @@ Test(threads, one_per_request)
 #define WORK	   10u
 #define BURST	   100u
 #define BURST_TEXT "burst 100"
-#define BURSTS	   4u
+#define BURSTS	   12u /* at most */
+#define CALM	   2u  /* bursts that do not need more memory than all before */
 
 /* The number of the server's children that became targets; *ret_known: all known children. */
 static uint64_t followed_of(uint64_t *ret_known)
@@ -268,6 +296,7 @@ Test(workers, recycled)
 	uint64_t before = 0, after, calls;
 	struct snapshot *s;
 	struct view *v = NULL;
+	uint32_t n = 0, calm = 0;
 	off_t size;
 
 	for (uint32_t i = 1; i <= WORKERS; i++) {
@@ -287,15 +316,15 @@ Test(workers, recycled)
 	after = resident_kib(d.pid);
 	cr_expect_lt(after, before + MAX_GROWTH_KIB, "%" PRIu64 " KiB grew to %" PRIu64, before,
 		     after);
-	/* More are attached to at the same time in the first ones. */
-	burst(1);
-	before = burst(2);
-	for (uint32_t n = 3; n <= BURSTS; n++)
-		after = burst(n);
-	fprintf(stderr, "  %u workers: %" PRIu64 " KiB, then %" PRIu64 " KiB\n",
-		WORKERS + BURSTS * BURST, before, after);
-	cr_expect_lt(after, before + MAX_GROWTH_KIB, "%" PRIu64 " KiB grew to %" PRIu64, before,
-		     after);
+	/* How many are attached to at the same time depends on the load; each of them needs memory. */
+	before = burst(++n);
+	while (calm < CALM && n < BURSTS) {
+		after = burst(++n);
+		calm = after < before + MAX_GROWTH_KIB / CALM ? calm + 1 : 0;
+		before = after > before ? after : before;
+	}
+	fprintf(stderr, "  %u workers: %" PRIu64 " KiB\n", WORKERS + n * BURST, before);
+	cr_expect_eq(calm, CALM, "%u bursts, and memory still grows: %" PRIu64 " KiB", n, before);
 	traced_close(&server);
 	cr_expect_eq(traced_wait(&server), 0);
 }

@@ -9,7 +9,10 @@ and again afterwards; the difference of the two is noise. For each mode there ar
 
 - the largest difference of a function's share of tottime from the reference, in points of the whole
   (functions above 1 %), and that function;
-- the sum of tottime divided by the CPU time of as many rounds of the untraced program;
+- the sum of tottime divided by the CPU time of as many rounds of the untraced program, which is
+  measured directly before and after: the two differ by what the machine's speed changed, and if that
+  is much, all of it is measured again. The number of rounds is the report's, if it is exact, or else
+  what the program shows;
 - the functions above 1 % whose share is within two standard errors of the reference.
 """
 import json
@@ -20,11 +23,16 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RATE = '999'
-BESIDE = 0.5  # seconds
+BESIDE = 1.0  # seconds
+LOOK = 0.002
+TRIES = 4
+CHANGED = 1.1  # the ratio above which a measurement is repeated
+RATIO = 0.1  # the ratio of sums should be 1 within this
 SAMPLE = ['--mode', 'sample', '--rate', RATE]
 WAYS = {
     'trace': [],
@@ -74,7 +82,7 @@ class Figures:
         return both
 
 
-def read_report(path, name):
+def read_report(path, name, rounds):
     figures = Figures()
     with open(path) as f:
         report = json.load(f)
@@ -86,7 +94,34 @@ def read_report(path, name):
         figures.add(key, row['tottime']['cpu'], error)
         if row['name'] == name:
             figures.rounds += row['ncalls']
+    target = report['targets'][0]
+    if 'windows' in target:
+        figures.rounds = rounds.between(target['start_ns'], target['end_ns'])
     return figures
+
+
+class Rounds(threading.Thread):
+    """How many rounds a program has made at which time, while this is entered."""
+
+    def __init__(self, program):
+        super().__init__(daemon=True)
+        self.program, self.seen, self.ended = program, [], threading.Event()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *why):
+        self.ended.set()
+        self.join()
+
+    def run(self):
+        while not self.ended.wait(LOOK):
+            self.seen.append((time.monotonic_ns(), self.program.read_progress()[0]))
+
+    def between(self, begin_ns, end_ns):
+        at = [rounds for ns, rounds in self.seen if begin_ns <= ns <= end_ns]
+        return at[-1] - at[0] if at else 0
 
 
 class Program:
@@ -121,10 +156,11 @@ class Program:
     def record(self, ctl, seconds, options):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, 'out.json')
-            subprocess.run([ctl, 'record', '--pid', str(self.process.pid), '-d', str(seconds),
-                            '-o', path] + options, check=True, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL)
-            return read_report(path, self.name)
+            with Rounds(self) as rounds:
+                subprocess.run([ctl, 'record', '--pid', str(self.process.pid), '-d', str(seconds),
+                                '-o', path] + options, check=True, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+            return read_report(path, self.name, rounds)
 
 
 def cprofile(python, name, seconds):
@@ -140,7 +176,8 @@ def cprofile(python, name, seconds):
     return figures
 
 
-def compare(reference, figures, round_ns):
+def compare(reference, figures, rounds_ns):
+    """rounds_ns: CPU times of an untraced round, near the measurement."""
     large = [key for key in reference.tottime if reference.share(key) > 0.01]
     points, where = max((100 * abs(figures.share(key) - reference.share(key)), key[2])
                         for key in large)
@@ -149,17 +186,23 @@ def compare(reference, figures, round_ns):
     return {
         'points': points,
         'where': where,
-        'ratio': sum(figures.tottime.values()) / (figures.rounds * round_ns or math.inf),
+        'ratio': sum(figures.tottime.values()) /
+                 (figures.rounds * statistics.mean(rounds_ns) or math.inf),
+        'changed': max(rounds_ns) / min(rounds_ns),
         'within': sum(within) if figures.has_errors else None,
         'rows': len(within),
     }
 
 
 def measure_way(program, ctl, seconds, options):
-    """Figures, and the CPU time of a round directly before and afterwards."""
-    before = program.round_ns(BESIDE)
-    figures = program.record(ctl, seconds, options)
-    return figures, (before + program.round_ns(BESIDE)) / 2
+    """Figures, and the CPU times of a round directly before and afterwards."""
+    for _ in range(TRIES):
+        before = program.round_ns(BESIDE)
+        figures = program.record(ctl, seconds, options)
+        rounds_ns = before, program.round_ns(BESIDE)
+        if max(rounds_ns) <= CHANGED * min(rounds_ns):
+            break
+    return figures, rounds_ns
 
 
 def measure(ctl, python, name, seconds):
@@ -167,16 +210,16 @@ def measure(ctl, python, name, seconds):
     before = program.record(ctl, seconds, SAMPLE)
     measured = {way: measure_way(program, ctl, seconds, options) for way, options in WAYS.items()}
     after = program.record(ctl, seconds, SAMPLE)
-    round_ns = program.round_ns(BESIDE)
-    measured['cProfile'] = cprofile(python, name, seconds), round_ns
+    rounds_ns = [program.round_ns(BESIDE)]
+    measured['cProfile'] = cprofile(python, name, seconds), rounds_ns
     program.end()
     reference = before.plus(after)
     results = {way: compare(reference, *m) for way, m in measured.items()}
     print('%s: before and after differ by %.1f points' % (
-        name, compare(before, after, round_ns)['points']))
+        name, compare(before, after, rounds_ns)['points']))
     for way, r in results.items():
-        print('  %-16s %5.1f points (%s), sum %.2f%s' % (
-            way, r['points'], r['where'], r['ratio'],
+        print('  %-16s %5.1f points (%s), sum %.2f (a round\'s time changed by %.0f %%)%s' % (
+            way, r['points'], r['where'], r['ratio'], 100 * (r['changed'] - 1),
             '' if r['within'] is None else ', %d of %d within 2 errors' % (r['within'], r['rows'])),
             flush=True)
     return results
@@ -186,8 +229,11 @@ def summary(results, way):
     points = [r[way]['points'] for r in results]
     ratios = [r[way]['ratio'] for r in results]
     known = [r[way] for r in results if r[way]['within'] is not None]
-    text = '%-16s worst function: median %.1f, most %.1f points; sum %.2f to %.2f' % (
-        way, statistics.median(points), max(points), min(ratios), max(ratios))
+    text = '%-16s worst function: median %.1f, most %.1f points; ' % (
+        way, statistics.median(points), max(points))
+    text += 'sum %.2f to %.2f, %d of %d within %.0f %%' % (
+        min(ratios), max(ratios), sum(abs(ratio - 1) <= RATIO for ratio in ratios),
+        len(ratios), 100 * RATIO)
     if known:
         text += '; within 2 errors: %.0f %%' % (
             100 * sum(r['within'] for r in known) / sum(r['rows'] for r in known))

@@ -10,7 +10,7 @@ import { after, before, test as nodeTest } from 'node:test';
 import { chromium } from 'playwright-core';
 
 export const REPORTS = process.env.PYPROF_REPORTS ?? 'reports';
-const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell';
 export const REQUIRED = process.env.CI === 'true' || (process.env.PYPROF_TEST_REQUIRE ?? '').includes('tools');
 const TYPES = {
 	'.html': 'text/html; charset=utf-8',
@@ -31,11 +31,12 @@ const QUIET = [
 	'--disable-sync',
 ];
 
-// Every test has a minute or two, as the machine may be busy; no wait has a shorter deadline.
-export function test(name, body) {
+// Every test has a minute or two, as the machine may be busy; no wait has a shorter deadline. One that
+// opens much says how many minutes it has.
+export function test(name, body, minutes = 2) {
 	const skip = !existsSync(CHROMIUM) && !REQUIRED && `needs ${CHROMIUM}`;
 
-	nodeTest(name, { skip, timeout: 120000 }, body);
+	nodeTest(name, { skip, timeout: minutes * 60000 }, body);
 }
 
 // Serves the directories under /NAME/, and records the requests.

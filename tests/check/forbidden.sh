@@ -52,12 +52,17 @@ code 'runs a shell' '(^|[^a-zA-Z0-9_.>])(popen|system)[[:space:]]*\(' "$@"
 code 'exit() outside main.c' '(^|[^a-zA-Z0-9_])exit[[:space:]]*\(' "$@"
 
 # Every source file has the licence identifier.
-for f in $(list '*.c' '*.h' '*.py' '*.sh' Makefile); do
-	head -n 3 "$f" | grep -q 'SPDX-License-Identifier' || {
-		echo "$f: no SPDX line"
-		found=1
-	}
-done
+# shellcheck disable=SC2046
+set -- $(list '*.c' '*.h' '*.py' '*.sh' Makefile)
+bare=$(awk 'BEGIN { for (i = 1; i < ARGC; i++) bare[ARGV[i]] }
+	/SPDX-License-Identifier/ { delete bare[FILENAME] }
+	FNR == 3 { nextfile }
+	END { for (name in bare) print name }' "$@")
+if [ -n "$bare" ]; then
+	echo "$bare"
+	echo '  ^ no SPDX line'
+	found=1
+fi
 
 # Wait for an event with a deadline instead.
 # shellcheck disable=SC2046

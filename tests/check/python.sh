@@ -16,9 +16,10 @@ ran=0
 for python in "$HOME"/.pyenv/versions/3.*/bin/python3 /usr/bin/python3; do
 	[ -x "$python" ] || continue
 	ran=1
-	for f in tests/targets/*.py; do
-		"$python" -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' "$f"
-	done
+	"$python" -c 'import sys
+for name in sys.argv[1:]:
+    with open(name, encoding="utf-8") as f:
+        compile(f.read(), name, "exec")' tests/targets/*.py
 	equal=0
 	count_mixed "$python" 1
 	for i in 2 3 4; do

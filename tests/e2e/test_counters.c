@@ -85,7 +85,7 @@ static void resources(const struct interpreter *it)
 Test(counters, are_the_kernels)
 {
 	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = traced_interpreters(v);
+	size_t n = traced_few(v);
 
 	for (size_t i = 0; i < n; i++)
 		resources(&v[i]);
@@ -217,7 +217,7 @@ static void growth(const struct interpreter *it, const char *mode)
 Test(counters, of_memory)
 {
 	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = traced_interpreters(v);
+	size_t n = traced_few(v);
 
 	for (size_t i = 0; i < n; i++)
 		growth(&v[i], "trace");
@@ -228,7 +228,7 @@ Test(counters, of_memory_in_other_modes)
 {
 	static const char *const modes[] = {"sample", "count"};
 	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = traced_interpreters(v);
+	size_t n = traced_few(v);
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < 2; k++)

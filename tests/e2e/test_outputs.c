@@ -87,10 +87,11 @@ Test(outputs, every_format)
 	}
 }
 
-/* pyprofd's -o also selects the format by the extension. */
+/* pyprofd's -o also selects the format by the extension. One target is traced, the others, sooner, sampled. */
 Test(outputs, every_format_at_the_end)
 {
 	for (const struct format *f = formats; f->name; f++) {
+		const char *mode = f == formats ? "trace" : "sample";
 		char path[128], file[32], *data;
 		struct pyprofd own;
 		struct ran r;
@@ -101,7 +102,7 @@ Test(outputs, every_format_at_the_end)
 		pyprofd_init(&own);
 		snprintf(file, sizeof(file), "p%s", f->extension);
 		pyprofd_file(&own, file, path, sizeof(path));
-		pyprofd_launch(&own, "--pid", pid, "-o", path, NULL);
+		pyprofd_launch(&own, "--pid", pid, "--mode", mode, "-o", path, NULL);
 		pyprofd_ready(&own);
 		kill(own.pid, SIGTERM);
 		r = pyprofd_wait(&own);

@@ -20,11 +20,12 @@ static struct pyprofd d;
 static struct traced t;
 static char pid[16];
 
+/* The tests that trace it end it, or let it end once it is probed: attaching takes its time. */
 static void setup(void)
 {
 	struct interpreter it = traced_newest();
 
-	traced_ready(&t, pid, it.exe, "run.py", "busy_empty", "4", NULL);
+	traced_ready(&t, pid, it.exe, "run.py", "busy_empty", "1", NULL);
 	pyprofd_init(&d);
 }
 
@@ -49,12 +50,39 @@ static void check_profile(const char *text)
 	json_decref(root);
 }
 
+static bool probes_on(pid_t of)
+{
+	struct sites sites;
+
+	sites_find(&sites, of);
+	return sites_changed(&sites, of) == (int)sites.n;
+}
+
+/* Let the target run, and end, as soon as it is probed, while the test waits for a command. */
+static void go_when_probed(void)
+{
+	double deadline = traced_seconds() + DAEMON_DEADLINE;
+	struct sites sites;
+	pid_t child;
+
+	sites_find(&sites, t.pid);
+	child = fork();
+	cr_assert(child >= 0);
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (sites_changed(&sites, t.pid) != (int)sites.n && traced_seconds() < deadline)
+			usleep(10000);
+		traced_go(&t);
+		_exit(0);
+	}
+	traced_close(&t);
+}
+
 Test(record, without_a_daemon_until_the_target_ends)
 {
 	char *text;
 
-	traced_go(&t);
-	traced_close(&t);
+	go_when_probed();
 	text = ctl_ok(&d, "record", "--pid", pid, "-d", "100", "-f", "json", NULL);
 	check_profile(text);
 	free(text);
@@ -67,6 +95,8 @@ Test(record, with_the_daemon_that_runs)
 	struct ran r;
 	char *text;
 
+	traced_stop(&t);
+	traced_ready(&t, pid, traced_newest().exe, "run.py", "busy_empty", "120", NULL);
 	pyprofd_launch(&d, NULL);
 	pyprofd_ready(&d);
 	traced_go(&t);
@@ -99,14 +129,6 @@ static json_int_t events_of(const json_t *root, pid_t of)
 			return json_integer_value(json_object_get(target, "events"));
 	}
 	return -1;
-}
-
-static bool probes_on(pid_t of)
-{
-	struct sites sites;
-
-	sites_find(&sites, of);
-	return sites_changed(&sites, of) == (int)sites.n;
 }
 
 /* Start `record` with these arguments, in the background. */
@@ -195,8 +217,7 @@ Test(record, patterns_and_order)
 	char *text;
 
 	ctl_fails(&d, PYP_EXIT_USAGE, "(", "record", "-p", pid, "(", NULL);
-	traced_go(&t);
-	traced_close(&t);
+	go_when_probed();
 	text = ctl_ok(&d, "record", "-p", pid, "-s", "calls", "--strip-dirs", "--raw-times",
 		      "busy_empty", "2", NULL);
 	cr_assert(strstr(text, " busy_empty.py:") && strstr(text, "(empty)") &&

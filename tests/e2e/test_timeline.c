@@ -141,7 +141,7 @@ static void whole_run(const struct interpreter *it, const char *file, const char
 Test(timeline, its_calls_are_the_profiles)
 {
 	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = traced_interpreters(v);
+	size_t n = traced_few(v);
 
 	for (size_t i = 0; i < n; i++)
 		whole_run(&v[i], "t.json", CHROME SAME);

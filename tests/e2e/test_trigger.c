@@ -104,7 +104,7 @@ static void ends(pid_t child, int signal, int want, const char *words)
 Test(trigger, a_slow_call)
 {
 	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = traced_interpreters(v);
+	size_t n = traced_few(v);
 
 	for (size_t i = 0; i < n; i++) {
 		pid_t child;
@@ -160,9 +160,11 @@ Test(trigger, an_exception)
 				 "assert stack[-3:] == ['outer', 'middle', 'bad'], stack\n"
 				 "assert mark['ts'] == other['duration_ns'] / 1000, (mark, other)\n"
 				 "print('fine')\n");
-		/* outer() handles it. */
 		teardown();
 		setup();
+		if (i + 1 < n)
+			continue;
+		/* outer() handles it. */
 		start(v[i].exe, "raising", "0.2", NULL);
 		child = background("--trigger", "raise:raising.py.*(outer|main|measured)", NULL,
 				   NULL);

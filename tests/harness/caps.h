@@ -7,10 +7,18 @@
 #ifndef PYPROF_TESTS_HARNESS_CAPS_H
 #define PYPROF_TESTS_HARNESS_CAPS_H
 
+#include <stdbool.h>
+
 /*
  * Require root (or the capabilities) and a kernel that accepts the probes; otherwise skip or fail
  * the test. Call it first in a test.
  */
 void caps_require_bpf(void);
+
+/*
+ * Returns whether traps are slow: in some virtual machines, a system call, a page fault or a probe's
+ * hit takes 10 times as long as usual, because a hypervisor handles them in software.
+ */
+bool caps_slow_traps(void);
 
 #endif

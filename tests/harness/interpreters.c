@@ -115,6 +115,23 @@ size_t interpreters_find(struct interpreter v[INTERPRETERS_MAX])
 	return n;
 }
 
+size_t interpreters_of_models(struct interpreter v[INTERPRETERS_MAX])
+{
+	struct interpreter all[INTERPRETERS_MAX];
+	size_t n = interpreters_find(all), kept = 0;
+	unsigned int models = 0;
+
+	for (size_t i = n; i-- > 0;) {
+		const struct layout *l = interpreter_layout(&all[i]);
+
+		if (!l || models & 1u << l->model)
+			continue;
+		models |= 1u << l->model;
+		v[kept++] = all[i];
+	}
+	return kept;
+}
+
 const struct layout *interpreter_layout(const struct interpreter *it)
 {
 	return layout_find_abi((unsigned int)it->major, (unsigned int)it->minor, it->abi);

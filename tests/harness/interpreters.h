@@ -26,6 +26,8 @@ struct interpreter {
 /* Find all, sorted by version. Returns their number. Skips or fails the test (see above) if there
  * are none. */
 size_t interpreters_find(struct interpreter v[INTERPRETERS_MAX]);
+/* Find the newest of each frame model, of those that have a layout; the newest first. */
+size_t interpreters_of_models(struct interpreter v[INTERPRETERS_MAX]);
 
 /* The layout for it; NULL: the version is not supported. */
 const struct layout *interpreter_layout(const struct interpreter *it);

@@ -19,7 +19,7 @@ struct process_tree {
 void process_tree_start(struct process_tree *f, const char *exe);
 /* Ends all members and frees everything. */
 void process_tree_finish(struct process_tree *f);
-/* Runs a test with every interpreter that can be traced. */
+/* Runs a test with the interpreters of traced_few(). */
 void process_tree_everywhere(void (*test)(const char *exe));
 
 /* Sends a command with two numbers and waits for this answer. */

@@ -92,6 +92,25 @@ size_t traced_interpreters(struct interpreter v[INTERPRETERS_MAX])
 	return kept;
 }
 
+static bool has_no_library(const struct interpreter *it)
+{
+	return strcmp(it->file, it->exe) == 0;
+}
+
+size_t traced_few(struct interpreter v[INTERPRETERS_MAX])
+{
+	size_t n = traced_interpreters(v), middle = n / 2;
+
+	if (n <= 3)
+		return n;
+	for (size_t i = n - 2; i > 0; i--)
+		if (has_no_library(&v[i]))
+			middle = i;
+	v[1] = v[middle];
+	v[2] = v[n - 1];
+	return 3;
+}
+
 struct interpreter traced_newest(void)
 {
 	struct interpreter v[INTERPRETERS_MAX];
@@ -397,7 +416,7 @@ static int look(struct traced *t, struct diag *diag)
 static int try_attach(struct traced *t, bool verify, struct diag *diag)
 {
 	const struct session_opts opts = {
-		.target = {.ring_bytes = 32 << 20,
+		.target = {.ring_bytes = t->ring_bytes ? t->ring_bytes : 32 << 20,
 			   .verify = verify,
 			   .mode = t->mode,
 			   .builtins = t->builtins,

@@ -49,6 +49,7 @@ struct traced {
 	size_t max_children;	   /* at a time; 0: the default */
 	bool idle;		   /* do not start; set before traced_attach() */
 	bool observe;		   /* sample and count it before; set before traced_attach() */
+	size_t ring_bytes;	   /* default: 32 MiB; set before traced_attach() */
 	unsigned int max_overhead; /* set before traced_attach() */
 	unsigned int stop_above;   /* set before traced_attach() */
 	unsigned int ended;	   /* number of calls of on_end() */
@@ -59,6 +60,11 @@ struct traced {
  * (harness/caps.h), so every test begins with it.
  */
 size_t traced_interpreters(struct interpreter v[INTERPRETERS_MAX]);
+/*
+ * Find three of them, or fewer, for what does not depend on the version: the oldest, one without a
+ * shared library, the newest.
+ */
+size_t traced_few(struct interpreter v[INTERPRETERS_MAX]);
 
 /* The newest of them. */
 struct interpreter traced_newest(void);

@@ -5,6 +5,7 @@
 #include "harness/sites.h"
 #include "harness/test.h"
 #include "harness/traced.h"
+#include "session/reference.h"
 #include "session/set.h"
 #include "session/tracee.h"
 
@@ -48,14 +49,14 @@ static void check_snapshot(struct traced *t)
  * Rounds of 40 short calls. Marks are attached while it is traced, not while it is stopped, and again
  * after that; a forked child keeps none.
  */
-Test(pace, marks_are_counted_in_traces, .timeout = 280)
+static void check_marks(struct mode_choice mode)
 {
 	struct sites sites;
 	struct traced t;
 	double hits;
 
 	traced_start(&t, traced_newest().exe, "rounds.py", NULL);
-	t.mode.rate = TARGET_OPTS_RATE_AUTO;
+	t.mode = mode;
 	t.observe = true;
 	traced_expect(&t, "ready");
 	sites_find(&sites, t.pid);
@@ -82,6 +83,40 @@ Test(pace, marks_are_counted_in_traces, .timeout = 280)
 	traced_wait(&t);
 	traced_stop(&t);
 	check_no_leaks();
+}
+
+Test(pace, marks_are_counted_in_traces, .timeout = 280)
+{
+	check_marks((struct mode_choice){.mode = MODE_TRACE, .rate = TARGET_OPTS_RATE_AUTO});
+}
+
+Test(pace, marks_are_counted_beside_counts, .timeout = 280)
+{
+	check_marks((struct mode_choice){.mode = MODE_COUNT, .rate = 499});
+}
+
+/* Sampling before the trace ends before marks are counted: it would slow them down. */
+Test(pace, nothing_samples_after_the_reference, .timeout = 120)
+{
+	_cleanup_(reference_freep) struct reference *r = NULL;
+	const struct tracee *tracee;
+	unsigned int timers;
+	struct traced t;
+
+	traced_start(&t, traced_newest().exe, "rounds.py", NULL);
+	t.idle = true;
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	tracee = t.sessions->v[0]->tracee;
+	timers = traced_timers();
+	assert_ok(reference_begin(tracee->target, tracee->python, &r));
+	assert_ok(reference_start(r));
+	cr_assert_gt(traced_timers(), timers);
+	traced_run(&t, 200);
+	reference_end(r);
+	cr_assert_eq(traced_timers(), timers);
+	cr_assert_gt(reference_take(r, tracee->profile), 0);
+	traced_finish(&t);
 }
 
 /* A process that waits is not kept from being traced. */

@@ -349,10 +349,21 @@ static void enter_without(struct fake_target *t, uint64_t frame, uint64_t page)
 	sched_setaffinity(0, sizeof(all), &all);
 }
 
-/* Not all: on a busy machine some absences end before the call, some last for longer than probes wait. */
+/*
+ * Not all are seen to end: on a busy machine some absences end before the call, some last for longer than
+ * probes wait. Where a hypervisor handles page tables in software, a program that only reads may not see
+ * that the page is there again: 4 of 20 absences and fewer. What was not seen is counted.
+ */
+static void check_seen(size_t seen, size_t enough)
+{
+	fprintf(stderr, "  %zu seen\n", seen);
+	cr_assert(seen >= enough || caps_slow_traps(), "%zu seen", seen);
+}
+
 Test(probe, pages_that_are_absent_for_a_moment)
 {
 	uint64_t code = plain_code("f"), frame;
+	uint64_t losses[PYP_LOSS_MAX];
 	size_t n, entries = 0;
 
 	acquaint();
@@ -364,7 +375,9 @@ Test(probe, pages_that_are_absent_for_a_moment)
 	n = probe_rig_drain(&rig);
 	for (size_t i = 0; i < n; i++)
 		entries += probe_rig_event(&rig, i)->type == PYP_REC_ENTER;
-	cr_assert(entries >= 4, "%zu entries", entries);
+	check_seen(entries, 4);
+	probe_losses(rig.probe, losses);
+	cr_assert_eq(entries + losses[PYP_LOSS_fault_frame], 20);
 }
 
 /* A code object whose name is on a page of its own. */
@@ -381,7 +394,7 @@ static uint64_t code_with_distant_name(uint64_t *ret_page)
 
 Test(probe, names_on_pages_that_are_absent_for_a_moment)
 {
-	size_t n, readable = 0;
+	size_t n, readable = 0, names = 0;
 
 	acquaint();
 	for (int i = 0; i < 10; i++) {
@@ -395,10 +408,13 @@ Test(probe, names_on_pages_that_are_absent_for_a_moment)
 	for (size_t i = 0; i < n; i++) {
 		const struct event *ev = probe_rig_event(&rig, i);
 
-		readable += ev->type == PYP_REC_STRING && ev->u.string.which == PYP_STR_NAME &&
-			    ev->u.string.flags == 0;
+		if (ev->type != PYP_REC_STRING || ev->u.string.which != PYP_STR_NAME)
+			continue;
+		names++;
+		readable += ev->u.string.flags == 0;
 	}
-	cr_assert(readable >= 2, "%zu names", readable);
+	check_seen(readable, 2);
+	cr_assert_eq(names, 10, "%zu names, readable or not", names);
 }
 
 static void code_free(struct fake_target *t, uint64_t code, uint64_t b)

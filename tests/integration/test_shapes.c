@@ -165,11 +165,12 @@ static bool like_its_own(const struct interpreter *py, const char *kind, const c
 	return ok;
 }
 
-static void everywhere(const char *kind, int from_minor,
-		       bool (*check)(const struct interpreter *, const char *, const char *))
+static void on_each(size_t (*find)(struct interpreter v[INTERPRETERS_MAX]), const char *kind,
+		    int from_minor,
+		    bool (*check)(const struct interpreter *, const char *, const char *))
 {
 	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = traced_interpreters(v), failed = 0, tried = 0;
+	size_t n = find(v), failed = 0, tried = 0;
 	char *dir = temp_dir_new();
 
 	for (size_t i = 0; i < n; i++) {
@@ -188,13 +189,13 @@ static void everywhere(const char *kind, int from_minor,
 #define CPROFILES(kind)                                                                            \
 	Test(shapes, kind, .timeout = 300)                                                         \
 	{                                                                                          \
-		everywhere(#kind, 6, like_cprofile);                                               \
+		on_each(traced_interpreters, #kind, 6, like_cprofile);                             \
 	}
 
-#define KNOWN(kind, from_minor)                                                                    \
+#define KNOWN(find, kind, from_minor)                                                              \
 	Test(shapes, kind, .timeout = 300)                                                         \
 	{                                                                                          \
-		everywhere(#kind, from_minor, like_its_own);                                       \
+		on_each(find, #kind, from_minor, like_its_own);                                    \
 	}
 
 CPROFILES(deep)
@@ -204,11 +205,11 @@ CPROFILES(cancel)
 CPROFILES(callbacks)
 CPROFILES(codes)
 CPROFILES(names)
-KNOWN(recursion_error, 6)
-KNOWN(gen_threads, 6)
-KNOWN(pthread_exit, 6)
-KNOWN(foreign, 6)
-KNOWN(subinterpreters, 8)
+KNOWN(traced_interpreters, recursion_error, 6)
+KNOWN(traced_interpreters, gen_threads, 6)
+KNOWN(traced_few, pthread_exit, 6)
+KNOWN(traced_few, foreign, 6)
+KNOWN(traced_interpreters, subinterpreters, 8)
 
 /*
  * Returns the function that called this context; for a callee of a collection, the function that
@@ -309,7 +310,7 @@ static bool edges_like_its_own(const struct interpreter *py, const char *kind, c
 
 Test(shapes, collected, .timeout = 300)
 {
-	everywhere("collected", 6, edges_like_its_own);
+	on_each(traced_interpreters, "collected", 6, edges_like_its_own);
 }
 
 /* the same as in shapes_known.py */
@@ -342,12 +343,12 @@ static bool waits(const struct interpreter *py, const char *kind, const char *di
 
 Test(shapes, waiting, .timeout = 300)
 {
-	everywhere("waiting", 6, waits);
+	on_each(traced_few, "waiting", 6, waits);
 }
 
 Test(shapes, tid_reuse, .timeout = 300)
 {
 	if (access("/proc/sys/kernel/ns_last_pid", W_OK))
 		cr_skip_test("needs a kernel with CONFIG_CHECKPOINT_RESTORE");
-	everywhere("tid_reuse", 6, like_its_own);
+	on_each(traced_few, "tid_reuse", 6, like_its_own);
 }

@@ -77,7 +77,7 @@ static const char *prefix_of(pid_t pid, char out[64])
 Test(tracefs, counts)
 {
 	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = traced_interpreters(v), failed = 0;
+	size_t n = traced_few(v), failed = 0;
 	char *dir = temp_dir_new();
 
 	for (size_t i = 0; i < n; i++)
@@ -228,9 +228,9 @@ Test(tracefs, nothing_remains_after_a_clean_end)
 
 	traced_start(&t, traced_newest().exe, "load.py", NULL);
 	traced_expect(&t, "ready");
-	for (long i = 0; i < 8; i++) {
+	for (long i = 0; i < 5; i++) {
 		pyprofd_start(&d, "--no-verify", "--pid", pid_text(pid, t.pid), NULL);
-		nanosleep(&(struct timespec){.tv_nsec = i * 60000000}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = i * 100000000}, NULL);
 		pyprofd_shutdown(&d);
 	}
 	traced_until(&t, no_definitions, (void *)"p:pyprofd_", "no definitions");

@@ -32,8 +32,8 @@ class Negate(ast.NodeTransformer):
         return node
 
 
-def main():
-    for _ in range(2):
+def main(rounds=2):
+    for _ in range(rounds):
         module = ast.parse(SOURCE)
         names = Names()
         names.visit(module)

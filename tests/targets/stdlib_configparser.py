@@ -13,8 +13,8 @@ def text(sections):
     return "\n".join(lines)
 
 
-def main():
-    for _ in range(4):
+def main(rounds=4):
+    for _ in range(rounds):
         config = configparser.ConfigParser(interpolation=configparser.ExtendedInterpolation())
         config.read_string(text(90))
         for i in range(90):

@@ -47,8 +47,8 @@ def modern(i):
     assert b"modern" in message.as_bytes()
 
 
-def main():
-    for i in range(8):
+def main(rounds=8):
+    for i in range(rounds):
         parse()
         compose(i)
         modern(i)

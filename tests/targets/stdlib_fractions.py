@@ -15,8 +15,8 @@ def continued(terms):
     return value
 
 
-def main():
-    for i in range(40):
+def main(rounds=40):
+    for i in range(rounds):
         assert harmonic(60).denominator > 10 ** 20
         assert abs(float(continued([1] * 40)) - 1.618033988749895) < 1e-12
         values = [Fraction(n, 37) for n in range(80)]

@@ -39,8 +39,8 @@ def page(rows):
             "</table><script>if (a < b) {}</script></body></html>")
 
 
-def main():
-    for _ in range(2):
+def main(rounds=2):
+    for _ in range(rounds):
         parser = Outline()
         source = page(450)
         for start in range(0, len(source), 4096):

@@ -27,8 +27,8 @@ def record(i):
             "point": Point(i)}
 
 
-def main():
-    for _ in range(4):
+def main(rounds=4):
+    for _ in range(rounds):
         text = json.dumps([record(i) for i in range(120)], default=default, indent=1,
                           sort_keys=True)
         back = json.JSONDecoder().decode(text)

@@ -7,8 +7,8 @@ from fractions import Fraction
 DATA = [((i * 7919) % 1009) / 8 for i in range(1500)]
 
 
-def main():
-    for _ in range(10):
+def main(rounds=10):
+    for _ in range(rounds):
         assert 60 < statistics.mean(DATA) < 66
         assert statistics.variance(DATA) > 0 and statistics.pstdev(DATA) > 0
         statistics.median(DATA), statistics.median_low(DATA), statistics.median_grouped(DATA)

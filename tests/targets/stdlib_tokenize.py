@@ -12,8 +12,8 @@ for name in ("mixed.py", "mixed_suspended.py"):
         SOURCE += f.read()
 
 
-def main():
-    for _ in range(5):
+def main(rounds=5):
+    for _ in range(rounds):
         tokens = list(tokenize.tokenize(io.BytesIO(SOURCE).readline))
         assert len(tokens) > 4000
         assert tokenize.untokenize(tokens) == SOURCE

@@ -24,9 +24,9 @@
 #include "plan/plan.h"
 #include "python/layout.h"
 
-#define FLIPS	    1000u /* a third of each kind; for all interpreters together */
-#define TRUNCATIONS 100u
-#define MISLED	    200u /* number of changed entries of the opcode table */
+#define FLIPS	    400u /* a third of each kind; for all interpreters together */
+#define TRUNCATIONS 60u
+#define MISLED	    100u /* number of changed entries of the opcode table */
 #define FUNCTION    2
 #define INTERVAL    192u /* by then both disassemblies have the same boundaries again */
 
