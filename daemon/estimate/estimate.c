@@ -26,6 +26,11 @@
  * an error that all windows share: fit.c computes it, and it is added to the errors of counts and
  * cumulative times.
  *
+ * Where traps are slow, code takes many times as long after hits, and a window shows as many fewer
+ * calls of the time it represents. By how many is uncertain, and windows without calls say nothing about it.
+ * So it is computed for each window, and adds up as calls that may have been missed (0 where traps are
+ * not slow). Marks show the progress made, so counts scaled by them do not have this error.
+ *
  * Complexity. A window costs time in proportion to the CCT nodes that it touched: the tree lists
  * them, and only they and their callers are visited. The tree may be as large as all windows have
  * made it.
@@ -348,6 +353,18 @@ void estimate_set_marks(struct estimate *e, uint64_t total, double per_ns)
 	m->guessed = per_ns * m->lost;
 }
 
+/* length_ns: of a window with these calls and CPU time, without probes' time */
+static double missed_calls(const struct folding *w, double length_ns, double hit_ns)
+{
+	const double each = cost_each(hit_ns) * w->events;
+	double own;
+
+	if (each <= 0)
+		return 0;
+	own = cost_undisturbed(cost_cold(hit_ns), w->events, fmax(w->cpu - each, 0), 1);
+	return w->events / 2 * estimate_inverse_widened(fmin(1, (w->cpu - own) / length_ns));
+}
+
 int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, uint64_t length_ns,
 		  const struct cost *cost, double scale)
 {
@@ -368,6 +385,7 @@ int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, ui
 	sum_nodes(e, tree, &w);
 	last_begin(&e->last, (double)length_ns, w.cpu, w.wait);
 	e->last.calls = w.events / 2;
+	e->last.missed = missed_calls(&w, (double)length_ns, scale * cost_enter(cost));
 	progress_add_window(e);
 	e->last.expected = taken;
 	e->last.taken = w.cost_factor * taken;

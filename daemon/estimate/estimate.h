@@ -34,6 +34,7 @@ struct estimate_last {
 	double cpu, wait;
 	bool marked; /* marks were counted */
 	double calls, marks;
+	double missed;		/* calls: see estimate.c */
 	double taken, expected; /* probes' time: as corrected, and from measured costs */
 };
 
@@ -82,6 +83,7 @@ struct estimate {
 	uint64_t windows;	  /* number of windows that represent more than themselves */
 	double size[2], size2[2]; /* sums of represented time and its square: CPU, wall */
 	double calls;		  /* of all functions in all windows, weighted */
+	double missed;		  /* the same of calls that slow traps may have kept out */
 	double length, length2;	  /* the same for elapsed time, whether threads run or not */
 	double length_cpu;	  /* sum of elapsed time * CPU time */
 	double samples;		  /* in all nodes */

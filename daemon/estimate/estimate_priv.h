@@ -38,6 +38,12 @@ struct estimate_last_func {
 /* Widens a variance known from only n windows. */
 double estimate_widened(double var, double n);
 
+/*
+ * The relative error of 1 / x, from that of x, such that two errors reach as far as two errors of x do. Large
+ * ones occur only where traps are slow.
+ */
+double estimate_inverse_widened(double error);
+
 /* Make room for nodes and functions. -ENOMEM: the lists are unchanged. */
 int last_reserve(struct estimate_last *last, uint32_t nodes, uint32_t funcs);
 void last_deinit(struct estimate_last *last);

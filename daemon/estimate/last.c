@@ -163,6 +163,7 @@ void last_raise(struct estimate *e, double ns)
 	e->expected += by * last->expected;
 	e->taken += by * last->taken;
 	e->calls += by * last->calls;
+	e->missed += by * last->missed;
 	if (!last->marked)
 		return;
 	e->progress.marked.all_calls += by * last->calls;

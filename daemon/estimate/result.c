@@ -220,8 +220,7 @@ static double of_inverse(double error)
 	return error / (1 - fmin(error, 0.9));
 }
 
-/* The same; two errors reach as far as two errors of x do. Large ones occur only where traps are slow. */
-static double of_inverse_widened(double error)
+double estimate_inverse_widened(double error)
 {
 	return error / (1 - fmin(2 * error, 0.95));
 }
@@ -252,8 +251,10 @@ static void scale_counts(struct estimate_result *r, const struct scaling *s)
 		t = fmax(0, (variation - b * (a - b)) / (variation + (a - b) * (a - b)));
 	r->counts = pow(r->rest, t) * pow(wait_rest(r->e), 1 - t);
 	a = own > 0 ? of_inverse(s->total / own) : NOTHING_LEFT;
-	b = all_ns > 0 ? of_inverse_widened(hypot(s->total, s->kept) / all_ns) : 0;
+	b = all_ns > 0 ? estimate_inverse_widened(hypot(s->total, s->kept) / all_ns) : 0;
 	r->counts_error = hypot(t * a + (1 - t) * b, (1 - t) * sqrt(fmax(0, variation)));
+	if (r->e->calls > 0)
+		r->counts_error = hypot(r->counts_error, r->e->missed / r->e->calls);
 	scale_by_marks(r);
 }
 

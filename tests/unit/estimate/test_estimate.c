@@ -374,3 +374,51 @@ Test(estimate, mostly_idle)
 	estimate_rig_deinit(&m);
 	check_no_leaks();
 }
+
+/*
+ * Windows of 10 ms, each for 100 ms of a program that calls a function of 100 ns for a tenth of the time, in
+ * bursts longer than windows, and computes otherwise. traps_ns: what a hit takes. Returns the true number of calls.
+ */
+static double watch_bursts(struct estimate_rig *m, double traps_ns, const struct cost *cost)
+{
+	const double interval = 50, cold = cost_cold_slowdown(cost_cold(traps_ns), 1, interval);
+	const double call = 2 * (interval + cold + cost_each(traps_ns));
+
+	estimate_rig_init(m);
+	for (int i = 0; i < 100; i++) {
+		bool burst = i % 10 == 0;
+		uint64_t n = burst ? (uint64_t)(10e6 / call) : 0,
+			 own = (uint64_t)((double)n * call);
+		uint64_t taken = n * 2 * (uint64_t)traps_ns;
+
+		estimate_gap(&m->e, 90000000);
+		estimate_own_cpu(&m->e, 100e6);
+		estimate_rig_seen(m, m->f, 0, burst ? own / 2 + taken / 2 : 10000000, 0);
+		estimate_rig_seen(m, m->g, n, own / 2 + taken / 2, 0);
+		assert_ok(estimate_fold(&m->e, &m->tree, FUNCS, 10000000, cost, 1));
+	}
+	return 10 * 100e6 / (2 * interval);
+}
+
+/* Windows with calls show a ninth of them; most of the time is in windows without. */
+Test(estimate, calls_in_bursts_where_traps_are_slow)
+{
+	for (int slow = 0; slow <= 1; slow++) {
+		const uint32_t half = slow ? 3000 : 200;
+		const struct cost cost = {
+			.known = true, .before = {half, half, 0}, .after = {half, half, 0}};
+		struct estimate_result r;
+		struct estimate_rig m;
+		double truth = watch_bursts(&m, 2 * half, &cost), calls, error;
+
+		r = estimate_rig_reconcile(&m, &cost);
+		calls = (double)estimate_figures(&r, m.g).calls;
+		error = sqrt(estimate_variance(&r, G, SNAPSHOT_CALLS));
+		cr_assert(fabs(calls - truth) < 2 * error, "%.0f +- %.0f of %.0f", calls, error,
+			  truth);
+		cr_assert(slow ? m.e.missed > 0 : m.e.missed == 0);
+		estimate_result_deinit(&r);
+		estimate_rig_deinit(&m);
+	}
+	check_no_leaks();
+}
