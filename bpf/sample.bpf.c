@@ -7,8 +7,8 @@
  * object's name and location, and announces a code object at a reused address again.
  *
  * The same timers sample a target that is traced in windows while no window is open and the target
- * runs undisturbed (see on_sample). With probes, samples that fall into the probes' own time are
- * dropped (see sample_is_of_trap).
+ * runs undisturbed but for marks (see on_sample). Samples that fall into the own time of probes and marks
+ * are dropped (see sample_is_of_trap).
  *
  * The program runs in an interrupt: every loop is bounded, and pages that are not resident are not
  * read.
@@ -21,7 +21,7 @@
 #include "tstate.bpf.h"
 #include "walk.bpf.h"
 
-/* With probes: PYP_TRAP_* by address in the target; filled by the daemon. */
+/* With probes or marks: PYP_TRAP_* by address in the target; filled by the daemon. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PYP_TRAPS_MAX);
@@ -415,7 +415,7 @@ int on_sample(struct pt_regs *ctx)
 	if (id >> 32 != target_tgid || !is_sampled() || is_walking(id) || is_skipped(&q.period))
 		return 0;
 	task = (struct task_struct *)bpf_get_current_task_btf();
-	if (sampling.when == PYP_SAMPLING_BESIDE && sample_is_of_trap(ctx, task))
+	if (sampling.when != PYP_SAMPLING_ALONE && sample_is_of_trap(ctx, task))
 		return 0;
 	q.frame = current_frame(id, ARCH_PTHREAD_SELF(task));
 	q.ip = native_calls.on ? user_ip(ctx, task) : 0;

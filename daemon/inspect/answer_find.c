@@ -228,7 +228,8 @@ static bool take_gc(const struct wire_find *w, int plan_err, struct plan *p)
 
 static bool is_mark(const struct plan_mark *m)
 {
-	return m->offset < IMAGE_MAX_SIZE && m->vaddr < FIELD_ADDRESS_END;
+	return m->offset < IMAGE_MAX_SIZE && m->vaddr < FIELD_ADDRESS_END &&
+	       m->target < FIELD_ADDRESS_END && m->len && m->len <= INSN_MAX;
 }
 
 /* Checks the marks: no instruction is probed twice. */

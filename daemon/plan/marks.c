@@ -52,7 +52,9 @@ static void add_mark(struct planner *p, uint32_t handler)
 
 	line_build(&p->cfg, handler, &o, &line);
 	for (unsigned int i = 0; i < line.n; i++) {
-		mark.vaddr = p->cfg.v[line.v[i]].in.vaddr;
+		const struct insn *in = &p->cfg.v[line.v[i]].in;
+
+		mark = (struct plan_mark){.vaddr = in->vaddr, .target = in->target, .len = in->len};
 		if (!can_mark(p, line.v[i]))
 			continue;
 		if (image_offset(p->img, mark.vaddr, &mark.offset) == 0 &&

@@ -61,6 +61,8 @@ struct plan_site {
 /* An instruction that is executed more often the further the program comes; emulated */
 struct plan_mark {
 	uint64_t offset, vaddr; /* as in struct plan_site */
+	uint64_t target;	/* branch target; 0: none */
+	uint8_t len;
 };
 
 struct plan {

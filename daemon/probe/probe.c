@@ -140,16 +140,21 @@ static int attach_sites(const struct probe *p, enum sites which, struct attachme
 	return 0;
 }
 
-/*
- * Fills the addresses where interrupts belong to the probes' own time: see sample_is_of_trap in
- * bpf/sample.bpf.c.
- */
-static int fill_traps(const struct probe *p)
+static bool samples_beside(const struct probe *p)
 {
+	return p->skel->rodata->sampling.when == PYP_SAMPLING_BESIDE;
+}
+
+int probe_fill_traps(const struct probe *p)
+{
+	unsigned int kinds = samples_beside(p) ? programs_kinds(p->skel, p->mode) : 0;
 	struct probe_traps traps;
 	int fd = bpf_map__fd(p->skel->maps.traps);
 
-	probe_traps_of(p->plan, p->bias, programs_kinds(p->skel, p->mode), &traps);
+	if (!bpf_program__autoload(p->skel->progs.on_sample))
+		return 0;
+	probe_traps_of(p->plan, p->bias, kinds, p->mark_numbers, p->marks < 0 ? 0 : p->nmarks,
+		       &traps);
 	bpfmap_clear(fd);
 	for (uint32_t i = 0; i < traps.n; i++)
 		if (bpf_map_update_elem(fd, &traps.v[i].address, &traps.v[i].flags, BPF_ANY) < 0)
@@ -157,15 +162,10 @@ static int fill_traps(const struct probe *p)
 	return 0;
 }
 
-static bool samples_beside(const struct probe *p)
-{
-	return p->skel->rodata->sampling.when == PYP_SAMPLING_BESIDE;
-}
-
 /* If the timers fail, the attach succeeds without samples: see probe_samples. */
 static void attach_beside(struct probe *p, struct attachment *a)
 {
-	int r = fill_traps(p);
+	int r = probe_fill_traps(p);
 
 	if (r == 0)
 		r = attach_sampler(p, a);
@@ -250,7 +250,7 @@ int probe_rearm(struct probe *p, uint64_t *ret_ts)
 	if (p->mechanism == PROBE_TRACEFS)
 		return -ENOTSUP;
 	programs_forget(p->skel, p->mode);
-	if (p->clocks > 0 && samples_beside(p) && fill_traps(p) < 0)
+	if (p->clocks > 0 && samples_beside(p) && probe_fill_traps(p) < 0)
 		p->clocks = -ENOMEM;
 	*ret_ts = clock_monotonic_ns();
 	set_active(p, PYP_ACTIVE_ON);

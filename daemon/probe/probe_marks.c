@@ -42,6 +42,7 @@ int probe_marks_attach(struct probe *p, const uint8_t *which, uint32_t n)
 	if (!n || n > PYP_MARKS)
 		return -EINVAL;
 	for (uint32_t i = 0; i < n; i++) {
+		p->mark_numbers[i] = which[i];
 		p->mark_offsets[i] = p->plan->marks[which[i]].offset;
 		cookies[i] = which[i] + 1u;
 	}
@@ -50,6 +51,11 @@ int probe_marks_attach(struct probe *p, const uint8_t *which, uint32_t n)
 	if (r < 0)
 		return r;
 	p->marks = r;
+	r = probe_fill_traps(p);
+	if (r < 0) {
+		probe_marks_detach(p);
+		return r;
+	}
 	/* If it is attached, an exec may have disabled everything. */
 	if (!probe_attached(p))
 		p->skel->bss->active = PYP_ACTIVE_BETWEEN;
@@ -88,7 +94,10 @@ bool probe_marks_released(struct probe *p)
 
 void probe_marks_detach(struct probe *p)
 {
+	if (p->marks < 0)
+		return;
 	holder_release(&p->marks);
+	(void)probe_fill_traps(p); /* fewer than before */
 }
 
 void probe_marks_read(const struct probe *p, uint64_t ret[PYP_MARKS])

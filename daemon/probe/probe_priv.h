@@ -38,10 +38,16 @@ struct probe {
 	int closing;		   /* the previous one, while it is detached; -1: none */
 	int marks;		   /* see probe_marks_attach; -1: none */
 	bool marks_releasing;
-	uint64_t mark_offsets[PYP_MARKS]; /* of those attached last */
+	uint8_t mark_numbers[PYP_MARKS];  /* in the plan, of those attached last */
+	uint64_t mark_offsets[PYP_MARKS]; /* likewise */
 	uint32_t nmarks;
 };
 
+/*
+ * Fills the addresses where interrupts belong to the time of probes that samples are taken beside, and of
+ * attached marks: see sample_is_of_trap in bpf/sample.bpf.c. Returns 0 or -errno.
+ */
+int probe_fill_traps(const struct probe *p);
 /* As probe_sweep_child, for marks. */
 int probe_marks_sweep(struct probe *p, pid_t child);
 /* Returns a descriptor of the file to probe, or -errno. */

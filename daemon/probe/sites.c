@@ -40,24 +40,33 @@ static void add_trap(struct probe_traps *t, uint64_t address, uint64_t flags)
 }
 
 /*
- * The kernel reports a site by its address and, initially, by the address of the byte after the
- * breakpoint.
+ * The kernel reports a breakpoint by its address and, initially, by the address of the byte after it.
+ * target: of a branch; 0: none
  */
+static void add_traps(struct probe_traps *t, uint64_t bias, uint64_t vaddr, uint8_t len,
+		      uint64_t target)
+{
+	add_trap(t, bias + vaddr, PYP_TRAP_KERNEL);
+	add_trap(t, bias + vaddr + 1, PYP_TRAP_KERNEL);
+	add_trap(t, bias + vaddr + len, PYP_TRAP_KERNEL | PYP_TRAP_USER);
+	if (target)
+		add_trap(t, bias + target, PYP_TRAP_KERNEL | PYP_TRAP_USER);
+}
+
 void probe_traps_of(const struct plan *plan, uint64_t bias, unsigned int kinds,
-		    struct probe_traps *ret)
+		    const uint8_t *marks, uint32_t n, struct probe_traps *ret)
 {
 	ret->n = 0;
 	for (uint32_t i = 0; i < plan_sites(plan); i++) {
 		const struct plan_site *site = plan_site(plan, i);
-		const uint64_t at = bias + site->vaddr;
 
-		if (!(kinds & 1u << site->kind))
-			continue;
-		add_trap(ret, at, PYP_TRAP_KERNEL);
-		add_trap(ret, at + 1, PYP_TRAP_KERNEL);
-		add_trap(ret, at + site->len, PYP_TRAP_KERNEL | PYP_TRAP_USER);
-		if (site->target)
-			add_trap(ret, bias + site->target, PYP_TRAP_KERNEL | PYP_TRAP_USER);
+		if (kinds & 1u << site->kind)
+			add_traps(ret, bias, site->vaddr, site->len, site->target);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct plan_mark *m = &plan->marks[marks[i]];
+
+		add_traps(ret, bias, m->vaddr, m->len, m->target);
 	}
 }
 

@@ -25,7 +25,10 @@ struct probe_sites {
 #define PROBE_SITES_PYTHON (PROBE_SITES_ALL & ~(PROBE_SITES_NATIVE | PROBE_SITES_GC))
 struct probe_sites probe_sites_of(const struct plan *plan, uint64_t bias, unsigned int kinds);
 
-/* PYP_TRAP_* by address in the process, without duplicates, for all of a plan's sites. */
+/*
+ * PYP_TRAP_* by address in the process, without duplicates, for a plan's sites of these kinds and n of its
+ * marks, by number.
+ */
 struct probe_traps {
 	uint32_t n;
 	struct probe_trap {
@@ -33,7 +36,7 @@ struct probe_traps {
 	} v[PYP_TRAPS_MAX];
 };
 void probe_traps_of(const struct plan *plan, uint64_t bias, unsigned int kinds,
-		    struct probe_traps *ret);
+		    const uint8_t *marks, uint32_t n, struct probe_traps *ret);
 
 /* Fills, by site number, the location of the called object. */
 void probe_native_sites(const struct plan *plan, struct pyp_native_site ret[PYP_ALL_SITES]);

@@ -279,8 +279,10 @@ static void on_mark(struct profile *p, const struct event *e)
 	th = threads_find(&p->threads, e->tid);
 	if (th && !thread_makes_calls(th, p->shown))
 		return;
-	if (th)
+	if (th) {
 		th->marks++;
+		timing_skip(th, e->ts, p->hit_ns[e->type]);
+	}
 	estimate_mark(&p->estimate);
 }
 
@@ -547,6 +549,8 @@ void profile_set_cost(struct profile *p, const struct cost *cost)
 
 		p->hit_ns[types[i]] = cost->before[kind] + cost->after[kind];
 	}
+	/* In windows they are recorded as calls are. */
+	p->hit_ns[PYP_REC_MARK] = p->hit_ns[PYP_REC_ENTER];
 	p->rb.own_ns[false] = cost->before[COST_LEAVE] - cost->before[COST_ENTER];
 	p->rb.own_ns[true] = cost->before[COST_YIELD] - cost->before[COST_ENTER];
 }

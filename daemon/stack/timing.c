@@ -122,6 +122,15 @@ void timing_charge(struct calltree *t, struct thread *th, uint64_t ts)
 	charge(t, th, ts);
 }
 
+/* If that is longer than the interval up to the next event, the next event comes before last_ts. */
+void timing_skip(struct thread *th, uint64_t ts, uint64_t ns)
+{
+	if (ts < th->last_ts)
+		return; /* the initial stack is from later */
+	th->last_ts += ns;
+	th->runtime_base += ns;
+}
+
 static void defer(struct thread *th, uint32_t node, uint64_t wall)
 {
 	th->gap_node = node;

@@ -36,6 +36,11 @@ void timing_first_seen(struct thread *th, uint64_t ts);
 /* Charges the time up to ts (ns) to the thread's current node. */
 void timing_charge(struct calltree *t, struct thread *th, uint64_t ts);
 /*
+ * ns of the thread's time from ts on are not the program's: they are charged to no node, and its
+ * activations' clocks stand still.
+ */
+void timing_skip(struct thread *th, uint64_t ts, uint64_t ns);
+/*
  * Like timing_charge, at an event of the thread, which proves that it is on a CPU. If its switch-in
  * was not reported, the scheduler's next run time decides when it happened. Returns whether a wait
  * has ended by that, for the reason in wait.last_why.

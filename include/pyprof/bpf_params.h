@@ -25,8 +25,9 @@ struct pyp_arenas {
 #define PYP_ARENAS_MAX 65536u /* 64 GiB of arenas of 1 MiB */
 
 /* When samples are taken. */
-#define PYP_SAMPLING_ALONE   0u /* while PYP_ACTIVE_ON, for targets without probes */
-#define PYP_SAMPLING_BETWEEN 1u /* between windows, i.e. while PYP_ACTIVE_BETWEEN */
+#define PYP_SAMPLING_ALONE 0u /* while PYP_ACTIVE_ON, for targets without probes */
+#define PYP_SAMPLING_BETWEEN                                                                       \
+	1u /* between windows, i.e. while PYP_ACTIVE_BETWEEN; samples of marks' time are dropped */
 #define PYP_SAMPLING_BESIDE                                                                        \
 	2u /* while PYP_ACTIVE_ON, along with probes; samples of their time are dropped */
 
@@ -38,7 +39,7 @@ struct pyp_arenas {
 #define PYP_TRAP_KERNEL	 1u    /* in the kernel, entered from this address: a probe is running */
 #define PYP_TRAP_USER	 2u    /* also if user code is interrupted at this address */
 #define PYP_TICK_TARGETS 1024u /* targets that share sampling timers */
-#define PYP_TRAPS_MAX	 (4u * PYP_ALL_SITES)
+#define PYP_TRAPS_MAX	 (4u * (PYP_ALL_SITES + PYP_MARKS))
 
 /* Samples that were dropped because they hit the probes' time. */
 struct pyp_trap_samples {

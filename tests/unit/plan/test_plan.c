@@ -138,7 +138,8 @@ static void expect_marks(const struct interpreter *py, const void *data, size_t 
 		for (unsigned int k = 0; k < i; k++)
 			cr_expect_neq(plan->marks[k].offset, m->offset, "%s", py->file);
 		cr_expect(max && arch_native()->decode(code, max, m->vaddr, &in) &&
-				  in.probe == INSN_EMULATED,
+				  in.probe == INSN_EMULATED && in.len == m->len &&
+				  in.target == m->target,
 			  "%s: 0x%llx", py->file, (unsigned long long)m->vaddr);
 		cr_expect(image_offset(img, m->vaddr, &offset) == 0 && offset == m->offset);
 	}

@@ -81,13 +81,33 @@ Test(sites, traps)
 					    {.vaddr = 0x100, .len = 1}}};
 	struct probe_traps t;
 
-	probe_traps_of(&plan, 0x1000, PROBE_SITES_ALL, &t);
+	probe_traps_of(&plan, 0x1000, PROBE_SITES_ALL, NULL, 0, &t);
 	cr_assert_eq(t.n, 5);
 	cr_assert_eq(marks_at(&t, 0x1100), PYP_TRAP_KERNEL);
 	cr_assert_eq(marks_at(&t, 0x1101), PYP_TRAP_KERNEL | PYP_TRAP_USER);
 	cr_assert_eq(marks_at(&t, 0x1102), PYP_TRAP_KERNEL);
 	cr_assert_eq(marks_at(&t, 0x1103), PYP_TRAP_KERNEL | PYP_TRAP_USER);
 	cr_assert_eq(marks_at(&t, 0x1200), PYP_TRAP_KERNEL | PYP_TRAP_USER);
+}
+
+/* Marks of a plan whose sites have no traps: only those that are attached */
+Test(sites, traps_of_marks)
+{
+	static const uint8_t attached[] = {2, 0};
+	struct plan plan = plan_of(3, 0);
+	struct probe_traps t;
+
+	plan.nmarks = 3;
+	plan.marks[0] = (struct plan_mark){.vaddr = 0x500, .len = 6, .target = 0x700};
+	plan.marks[1] = (struct plan_mark){.vaddr = 0x600, .len = 1};
+	plan.marks[2] = (struct plan_mark){.vaddr = 0x506, .len = 1};
+	probe_traps_of(&plan, 0x1000, 0, attached, 2, &t);
+	cr_assert_eq(t.n, 5);
+	cr_assert_eq(marks_at(&t, 0x1500), PYP_TRAP_KERNEL);
+	cr_assert_eq(marks_at(&t, 0x1501), PYP_TRAP_KERNEL);
+	cr_assert_eq(marks_at(&t, 0x1506), PYP_TRAP_KERNEL | PYP_TRAP_USER);
+	cr_assert_eq(marks_at(&t, 0x1507), PYP_TRAP_KERNEL | PYP_TRAP_USER);
+	cr_assert_eq(marks_at(&t, 0x1700), PYP_TRAP_KERNEL | PYP_TRAP_USER);
 }
 
 static struct plan_site *site_of(struct plan *plan, unsigned int i)
@@ -127,17 +147,23 @@ Test(sites, of_c_functions)
 	cr_assert_eq(native[PYP_MAX_SITES].disp, -8);
 }
 
-/* The maximum number of sites of a plan fits into the kernel's map. */
+/* The maximum number of sites and marks of a plan fits into the kernel's map. */
 Test(sites, traps_of_all)
 {
 	struct plan plan = {
 		.nsites = PYP_MAX_SITES, .nnative = PYP_MAX_NATIVE_SITES, .ngc = PYP_MAX_GC_SITES};
-	struct probe_traps t;
+	static struct probe_traps t;
+	uint8_t marks[PYP_MARKS];
 
 	for (unsigned int i = 0; i < PYP_ALL_SITES; i++)
 		*site_of(&plan, i) = (struct plan_site){
 			.vaddr = 0x1000 + 16 * i, .len = 6, .target = 0x9000 + 16 * i};
-	probe_traps_of(&plan, 0, PROBE_SITES_ALL, &t);
+	for (unsigned int i = 0; i < PYP_MARKS; i++) {
+		marks[i] = (uint8_t)i;
+		plan.marks[i] = (struct plan_mark){
+			.vaddr = 0x100000 + 16 * i, .len = 6, .target = 0x200000 + 16 * i};
+	}
+	probe_traps_of(&plan, 0, PROBE_SITES_ALL, marks, PYP_MARKS, &t);
 	cr_assert_eq(t.n, PYP_TRAPS_MAX);
 }
 

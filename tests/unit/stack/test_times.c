@@ -188,3 +188,36 @@ Test(time, goes_back)
 	event_script_free(es);
 	check_no_leaks();
 }
+
+/*
+ * In windows, what hits of marks take is nobody's time. If that seems to be longer than the interval between two
+ * calls, the next interval is shorter. The scheduler's run time includes it.
+ */
+Test(time, of_marks)
+{
+	const struct cost cost = {
+		.known = true, .before = {300, 300, 300}, .after = {200, 200, 200}};
+	struct event_script *es = event_script_new(NULL);
+	struct profile *p = event_script_profile(es);
+	struct snapshot *s;
+
+	profile_in_windows(p);
+	profile_set_cost(p, &cost);
+	event_script_run(es, "T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000\n"
+			     "T1 +1000 mark; T1 +800 enter 2 g 1; T1 +100 mark; T1 +200 leave 2\n"
+			     "T1 +700 leave 1; T1 +10 out 3810");
+	s = event_script_snapshot(es);
+	cr_assert_eq(s->threads[0].total[SNAPSHOT_CPU], 5 + 1300 + 500 + 10);
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		const struct snapshot_node *n = &s->nodes[i];
+		const char *name = n->func == SNAPSHOT_NONE ? "" : s->funcs[n->func].name;
+
+		if (strcmp(name, "g") == 0)
+			cr_assert_eq(n->self[SNAPSHOT_CPU], 0);
+		if (strcmp(name, "f") == 0)
+			cr_assert_eq(n->self[SNAPSHOT_CPU], 5 + 1300 + 500);
+	}
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
