@@ -102,15 +102,34 @@ static bool same_state(const struct hours_state *a, const struct hours_state *b)
 	return a->blocks == b->blocks && a->rows == b->rows;
 }
 
-/* If profiles arrived meanwhile, the statements may not have added up the same ones: *ret is false. */
+static int find_hour(struct fleet_client *c, uint32_t hour, struct hours_entry *ret,
+		     struct diag *diag)
+{
+	_cleanup_(hours_list_deinit) struct hours_list list = {.n = 0};
+	int r = find_list(c, hour, hour + 1, &list, diag);
+
+	*ret = r == 0 && list.n == 1 ? list.list[0] : (struct hours_entry){.hour = hour};
+	return r;
+}
+
+/*
+ * If profiles arrived meanwhile, the statements may not have added up the same ones: *ret is false. So it is
+ * if another rollup replaced the hour at the same time: the database may have kept the sums of both.
+ */
 static int replace_if_same(struct fleet_client *c, const struct rollup *rollup, bool *ret,
 			   struct diag *diag)
 {
-	_cleanup_(hours_list_deinit) struct hours_list list = {.n = 0};
-	int r = find_list(c, rollup->hour, rollup->hour + 1, &list, diag);
+	struct hours_entry e;
+	int r = find_hour(c, rollup->hour, &e, diag);
 
-	*ret = r == 0 && list.n == 1 && same_state(&list.list[0].there, &rollup->of);
-	return *ret ? run_statement(c, rollup, rollup_write_replace, diag) : r;
+	*ret = false;
+	if (r < 0 || !e.there.rows || !same_state(&e.there, &rollup->of))
+		return r;
+	r = run_statement(c, rollup, rollup_write_replace, diag);
+	if (r == 0)
+		r = find_hour(c, rollup->hour, &e, diag);
+	*ret = r == 0 && e.filled;
+	return r;
 }
 
 static int fill_once(struct fleet_client *c, const struct hours_entry *e, uint64_t now_s, bool *ret,
@@ -144,12 +163,9 @@ static int fill_hour(struct fleet_client *c, const struct hours_entry *entry, ui
 	int r = fill_once(c, &e, now_s, ret, diag);
 
 	for (int i = 1; i < ATTEMPTS && r == 0 && !*ret; i++) {
-		_cleanup_(hours_list_deinit) struct hours_list list = {.n = 0};
-
-		r = find_list(c, e.hour, e.hour + 1, &list, diag);
-		if (r < 0 || list.n != 1)
+		r = find_hour(c, e.hour, &e, diag);
+		if (r < 0 || !e.there.rows || rollup_is_current(&e))
 			return r;
-		e = list.list[0];
 		r = fill_once(c, &e, now_s, ret, diag);
 	}
 	return r;

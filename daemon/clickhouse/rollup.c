@@ -25,13 +25,18 @@ void hours_list_deinit(struct hours_list *l)
 
 /* ---- the list ---- */
 
-/* Hour 0 is no hour, but whether `profiles` is a table that stores rows. */
+/*
+ * Hour 0 is no hour, but whether `profiles` is a table that stores rows. An hour that was replaced twice at
+ * the same time may have the sums of both. It is not filled then; `function`, by which rows are sorted,
+ * keeps theirs apart.
+ */
 void rollup_write_list(const char *database, uint32_t first, uint32_t end, FILE *out)
 {
 	fprintf(out,
 		"SELECT h, max(f), max(fb), max(fr), max(b), max(r) FROM ("
-		"SELECT hour AS h, any(filled) AS f, any(blocks) AS fb, any(rows) AS fr, "
-		"toUInt64(0) AS b, toUInt64(0) AS r FROM %s.hours WHERE kind = %d AND hour >= "
+		"SELECT hour AS h, if(uniqExact(function) > 1, 0, any(filled)) AS f, "
+		"any(blocks) AS fb, any(rows) AS fr, toUInt64(0) AS b, toUInt64(0) AS r FROM "
+		"%s.hours WHERE kind = %d AND hour >= "
 		"%" PRIu32 " AND hour < %" PRIu32 " GROUP BY hour",
 		database, HOURS_INFO, first, end);
 	fprintf(out,
@@ -79,7 +84,7 @@ int rollup_read_list(const void *data, size_t n, struct hours_list *ret, struct 
 	return 0;
 }
 
-static bool is_current(const struct hours_entry *e)
+bool rollup_is_current(const struct hours_entry *e)
 {
 	return e->filled &&
 	       (!e->there.rows || (e->there.blocks == e->of.blocks && e->there.rows == e->of.rows));
@@ -87,12 +92,13 @@ static bool is_current(const struct hours_entry *e)
 
 bool rollup_is_due(const struct hours_entry *e, uint64_t now_s, uint64_t wait_s)
 {
-	return e->there.rows && !is_current(e) && (e->hour + 1) * S_PER_HOUR + wait_s <= now_s;
+	return e->there.rows && !rollup_is_current(e) &&
+	       (e->hour + 1) * S_PER_HOUR + wait_s <= now_s;
 }
 
 static bool fits(const struct hours_entry *e, const struct question *q)
 {
-	return is_current(e) && e->hour * S_PER_HOUR >= q->from_s &&
+	return rollup_is_current(e) && e->hour * S_PER_HOUR >= q->from_s &&
 	       (e->hour + UINT64_C(1)) * S_PER_HOUR <= q->until_s;
 }
 
@@ -183,14 +189,16 @@ static void from(const struct rollup *r, const char *columns, FILE *out)
 static void fill_info(const struct rollup *r, FILE *out)
 {
 	begin(r,
-	      "filled, blocks, rows, intervals, hosts, processes, start_ns, end_ns, calls, cpu, "
+	      "function, filled, blocks, rows, intervals, hosts, processes, start_ns, end_ns, "
+	      "calls, cpu, "
 	      "wall",
 	      out);
 	fprintf(out,
 		"%d), " GROUPS ", toUInt64(%" PRIu64 "), toUInt64(%" PRIu64 "), toUInt64(%" PRIu64
+		"), toUInt64(%" PRIu64
 		"), sumState(toUInt64(1)), uniqExactState(host), uniqExactState(host, pid), "
 		"minState(start_ns), maxState(end_ns), sumState(n), sumState(c), sumState(w)",
-		HOURS_INFO, r->filled, r->of.blocks, r->of.rows);
+		HOURS_INFO, r->filled, r->filled, r->of.blocks, r->of.rows);
 	from(r,
 	     "id, host, pid, start_ns, end_ns, toUInt64(arraySum(`samples.calls`)) AS n, "
 	     "toUInt64(arraySum(`samples.cpu`)) AS c, toUInt64(arraySum(`samples.wall`)) AS w",

@@ -22,7 +22,7 @@ struct hours_state {
 /* An hour that has profiles, or is filled, or both */
 struct hours_entry {
 	uint32_t hour;		      /* since 1970 */
-	uint64_t filled;	      /* a number that differs each time; 0: not filled */
+	uint64_t filled;	      /* a number that differs each time; 0: not filled, or twice */
 	struct hours_state of, there; /* what was added up; of `profiles`: rows is 0: none */
 };
 
@@ -39,6 +39,8 @@ void rollup_write_list(const char *database, uint32_t first, uint32_t end, FILE 
 /* Reads the answer, which is untrusted. Returns 0, -EBADMSG or -ENOMEM, with *diag set. */
 int rollup_read_list(const void *data, size_t n, struct hours_list *ret, struct diag *diag);
 
+/* Returns whether the hour is filled, with the profiles that are there. */
+bool rollup_is_current(const struct hours_entry *e);
 /* Returns whether the hour must be filled, or filled again. now_s: UNIX time; wait_s: how long after
  * its end an hour is complete. */
 bool rollup_is_due(const struct hours_entry *e, uint64_t now_s, uint64_t wait_s);

@@ -217,6 +217,46 @@ Test(fleet_hours, killing_a_rollup_changes_no_sums)
 	fleet_assert_all_there();
 }
 
+/* As another rollup would */
+static void fill_again(uint64_t hour)
+{
+	char *columns =
+		ask("SELECT arrayStringConcat(groupArray(if(name = 'function', 'if(kind = 1, "
+		    "function + 1, function)', name)), ', ') FROM system.columns WHERE "
+		    "database = 'fleet' AND table = 'hours'");
+	char *sql = NULL;
+
+	cr_assert(asprintf(&sql, "INSERT INTO hours SELECT %s FROM hours WHERE hour = %llu",
+			   columns, (unsigned long long)hour) > 0);
+	free(ask(sql));
+	free(sql);
+	free(columns);
+}
+
+/*
+ * If two rollups replace an hour at the same time, the database may keep the sums of both. They are not used,
+ * whether merged or not, and replaced by the next rollup.
+ */
+Test(fleet_hours, an_hour_that_was_filled_twice)
+{
+	begin("trace");
+	fleet_put(0, FLEET_HOSTS);
+	rollup("4");
+	for (int merged = 0; merged <= 1; merged++) {
+		char sql[128];
+
+		fill_again(first_hour + 1);
+		snprintf(sql, sizeof(sql), "OPTIMIZE TABLE hours PARTITION %llu FINAL",
+			 (unsigned long long)first_hour + 1);
+		if (merged)
+			free(ask(sql));
+		fleet_assert_all_there();
+		rollup("1");
+		rollup("0");
+		fleet_assert_all_there();
+	}
+}
+
 Test(fleet_hours, rollups_may_run_at_once)
 {
 	pid_t pids[3];
