@@ -122,6 +122,8 @@ static void check_parent(pid_t child, pid_t parent)
  */
 #define MISSED 0.25
 
+#define ATTEMPTS 4
+
 static void check_cpu(pid_t pid, const struct burned *b)
 {
 	const struct figures all = figures_of(pid, "burn");
@@ -236,7 +238,8 @@ static double tolerance(double truth, double burned)
 	return fmax(MISSED * truth, (burned - truth) / 2);
 }
 
-static void check_corrected(pid_t pid, const struct burned *b, double least, double most)
+/* Returns whether the time is right. */
+static bool check_corrected(pid_t pid, const struct burned *b, double least, double most)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&f.t, pid);
 	const double cpu = figures_of(pid, "burn").cpu, n = (double)b->rounds;
@@ -248,8 +251,8 @@ static void check_corrected(pid_t pid, const struct burned *b, double least, dou
 	check_calls(pid, b->rounds);
 	cr_assert_eq(s->targets[0].estimate.rate, 999);
 	cr_assert_gt((double)s->targets[0].estimate.samples, 1000 * b->cpu / 4);
-	cr_assert_gt(cpu, n * least - tolerance(n * least, b->cpu));
-	cr_assert_lt(cpu, n * most + tolerance(n * most, b->cpu));
+	return cpu > n * least - tolerance(n * least, b->cpu) &&
+	       cpu < n * most + tolerance(n * most, b->cpu);
 }
 
 /*
@@ -258,10 +261,11 @@ static void check_corrected(pid_t pid, const struct burned *b, double least, dou
  * changed. Where traps are slow, the probes and the slowdown after their hits take half of the time;
  * most of that is subtracted.
  */
-static void traced(const char *exe)
+static bool traced_once(const char *exe)
 {
 	struct burned burned[PROCESS_TREE_MAX];
 	double before, after;
+	bool right = true;
 
 	start_tree(exe, (struct mode_choice){MODE_TRACE, TARGET_OPTS_RATE_AUTO}, 0);
 	cr_assert_eq(traced_timers(), sysconf(_SC_NPROCESSORS_ONLN),
@@ -273,8 +277,20 @@ static void traced(const char *exe)
 	traced_halt(&f.t);
 	after = undisturbed_round(exe);
 	for (unsigned int i = 1; i <= 4; i++)
-		check_corrected(f.members[i], &burned[i], fmin(before, after), fmax(before, after));
+		right &= check_corrected(f.members[i], &burned[i], fmin(before, after),
+					 fmax(before, after));
 	process_tree_finish(&f);
+	return right;
+}
+
+/* The speed of a shared machine may have been another one only while the rounds were traced. */
+static void traced(const char *exe)
+{
+	bool right = false;
+
+	for (int i = 0; i < ATTEMPTS && !right; i++)
+		right = traced_once(exe);
+	cr_assert(right, "%s", exe);
 }
 
 Test(follow_modes, traces_with_samples_are_of_each_process, .timeout = 600)
