@@ -308,8 +308,11 @@ static struct forecast print_forecast(FILE *out, const char *key, const struct s
 static void doctor_forecast(FILE *out, const struct target *t, const struct inspect_result *found,
 			    const struct cost *cost)
 {
-	struct survey_of of = {
-		.target = t, .python = found->python, .plan = &found->plan, .times = SURVEY_TIMES};
+	struct survey_of of = {.target = t,
+			       .python = found->python,
+			       .plan = &found->plan,
+			       .plain = !found->warning[0],
+			       .times = SURVEY_TIMES};
 	struct forecast f = print_forecast(out, "forecast", &of, cost);
 
 	of.builtins = f.known && found->plan.nnative;

@@ -47,6 +47,26 @@ static double end_ns(const struct forecast_reading *r)
 }
 
 /*
+ * What a call and its end cost in a trace. Counting shows what this program's calls cost, but counts otherwise
+ * than a trace records; a scratch process shows the cost in a trace, but not of this program. Each of both
+ * was wrong by up to 1.7 for 16 programs, and their mean by up to 1.2.
+ */
+static double pair_ns(const struct forecast_reading *r, double hit)
+{
+	const double enter = enter_ns(&r->cost), pair = enter + end_ns(r),
+		     as_counted = hit / enter * pair;
+
+	return r->cost.known ? (as_counted + pair) / 2 : as_counted;
+}
+
+/*
+ * When calls are counted, short intervals are prolonged by less than in a trace, where each has two hits
+ * nearby: by a half of their length, not by all of it. (16 programs)
+ */
+#define COUNTED_TIMES  0.7
+#define COUNTED_LONGER 1.4
+
+/*
  * The sampled time includes the post-trap slowdown after each hit. Tracing also hits returns, so
  * the slowdown is first removed and then added for twice as many hits: see base/cost.h. Where traps are slow,
  * nearly all of the sampled time can be slowdown; a tenth remains.
@@ -64,10 +84,12 @@ struct forecast forecast_of(const struct forecast_reading *r)
 		return f;
 	hit = r->of_probes >= OF_PROBES && r->calls ? (double)r->of_probes * r->period_ns / calls
 						    : enter_ns(&r->cost);
-	hits = hit * (1 + end_ns(r) / enter_ns(&r->cost));
+	hits = pair_ns(r, hit);
 	cold = cost_cold(hit);
 	each = cost_each(hit) * calls;
-	own = calls > 0 ? cost_undisturbed(cold, calls, fmax(seen - each, seen / 10), 1) : seen;
+	own = calls > 0 ? cost_undisturbed(COUNTED_LONGER * cold, calls,
+					   fmax(seen - each, seen / 10), COUNTED_TIMES)
+			: seen;
 	if (own <= 0)
 		return f;
 	f.known = true;

@@ -330,6 +330,7 @@ static void begin_observers(struct tracee *t)
 					       .python = t->python,
 					       .plan = &t->plan,
 					       .builtins = t->opts.builtins,
+					       .plain = !t->hidden[0],
 					       .times = SURVEY_TIMES},
 			   &t->survey, NULL);
 }

@@ -23,7 +23,7 @@ struct survey {
 	const struct target *target;
 	const struct python *python;
 	const struct plan *plan;
-	bool builtins;
+	bool builtins, plain;
 	unsigned int times; /* intervals left */
 	bool on;	    /* the probes are attached, for one interval */
 	bool of_yields;	    /* this is the last interval, which traces yields */
@@ -94,6 +94,7 @@ static struct probe_opts opts_of(const struct survey *s)
 		.layout = &py->layout,
 		.plan = s->plan,
 		.mode = MODE_COUNT,
+		.plain = s->plain,
 		.builtins = s->builtins,
 		.native = python_native_types(py),
 		.sampling = {.rate = RATE,
@@ -198,6 +199,7 @@ int survey_begin(const struct survey_of *of, struct survey **ret, struct diag *d
 		.python = of->python,
 		.plan = of->plan,
 		.builtins = of->builtins && of->plan->nnative,
+		.plain = of->plain,
 		.times = of->times,
 	};
 	po = opts_of(s);

@@ -31,6 +31,7 @@ struct survey_of {
 	const struct python *python;
 	const struct plan *plan;
 	bool builtins; /* also count calls of C functions, if the plan has them */
+	bool plain;    /* count as mode count does in this process: see struct probe_opts */
 	unsigned int times;
 };
 int survey_begin(const struct survey_of *of, struct survey **ret, struct diag *diag);
