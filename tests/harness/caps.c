@@ -42,3 +42,16 @@ bool caps_slow_traps(void)
 		syscall(SYS_getppid);
 	return cpu_ns() - begun > (double)CALLS * SLOW_NS;
 }
+
+bool caps_virtual(void)
+{
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	char line[4096];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strncmp(line, "flags", 5) == 0 && strstr(line, " hypervisor ");
+	if (f)
+		fclose(f);
+	return found;
+}

@@ -21,4 +21,10 @@ void caps_require_bpf(void);
  */
 bool caps_slow_traps(void);
 
+/*
+ * Returns whether this is a virtual machine. If its hypervisor handles page tables in software, a CPU may not
+ * see for tens of milliseconds what another one has changed.
+ */
+bool caps_virtual(void);
+
 #endif
