@@ -123,7 +123,7 @@ static int replace_if_same(struct fleet_client *c, const struct rollup *rollup, 
 	int r = find_hour(c, rollup->hour, &e, diag);
 
 	*ret = false;
-	if (r < 0 || !e.there.rows || !same_state(&e.there, &rollup->of))
+	if (r < 0 || !same_state(&e.there, &rollup->of))
 		return r;
 	r = run_statement(c, rollup, rollup_write_replace, diag);
 	if (r == 0)

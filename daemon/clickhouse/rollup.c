@@ -190,8 +190,7 @@ static void fill_info(const struct rollup *r, FILE *out)
 {
 	begin(r,
 	      "function, filled, blocks, rows, intervals, hosts, processes, start_ns, end_ns, "
-	      "calls, cpu, "
-	      "wall",
+	      "calls, cpu, wall",
 	      out);
 	fprintf(out,
 		"%d), " GROUPS ", toUInt64(%" PRIu64 "), toUInt64(%" PRIu64 "), toUInt64(%" PRIu64

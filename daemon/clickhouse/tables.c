@@ -92,8 +92,7 @@ static const struct table_column hours[] = {
 	{"processes", "AggregateFunction(uniqExact, String, UInt32)"},
 	{"start_ns", "AggregateFunction(min, UInt64)"},
 	{"end_ns", "AggregateFunction(max, UInt64)"},
-	{"filled",
-	 "UInt64"}, /* a random number: differs each time; of kind 1, `function` is the same */
+	{"filled", "UInt64"}, /* a random number: differs each time; of kind 1 also `function` */
 	{"blocks", "UInt64"}, /* the state of `profiles` that was added up, see rollup.h */
 	{"rows", "UInt64"},
 	{NULL},

@@ -377,7 +377,8 @@ static double with_samples(const struct estimate_result *r, uint32_t node, doubl
 /* Distribute each function's share to its nodes. */
 static void distribute_shares(struct estimate_result *r)
 {
-	double own = 0, shared = 0, taken = 0, slowdown = 0, each = 0, unknown, whole;
+	double own = 0, shared = 0, taken = 0, slowdown = 0, each = 0, whole;
+	double unknown, by_factor;
 
 	for (uint32_t i = 0; i < r->tree->n; i++) {
 		struct estimate_reconciled *s = &r->nodes[i];
@@ -391,8 +392,9 @@ static void distribute_shares(struct estimate_result *r)
 		each += s->each;
 	}
 	unknown = unknown_of(slowdown, each);
+	by_factor = hypot(r->fit.error * taken, unknown);
 	if (own > 0)
-		r->systematic = hypot(r->fit.error * taken, unknown) / own;
+		r->systematic = by_factor / own;
 	for (uint32_t i = 0; i < r->tree->n; i++)
 		r->nodes[group_of(r, i)].group += r->nodes[i].own;
 	/* If nothing is left in windows, samples distribute the program's time. */
@@ -406,7 +408,7 @@ static void distribute_shares(struct estimate_result *r)
 	r->rest = rest_of(r->e, whole);
 	scale_counts(r, &(struct scaling){
 				.own = own,
-				.by_factor = hypot(r->fit.error * taken, unknown),
+				.by_factor = by_factor,
 				.total = hypot(r->fit.total_error * taken, unknown),
 				.kept = slowdown + each,
 			});

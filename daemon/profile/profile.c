@@ -540,17 +540,16 @@ int profile_keep_columns(struct profile *p, uint64_t columns)
 
 void profile_set_cost(struct profile *p, const struct cost *cost)
 {
-	static const uint8_t types[] = {PYP_REC_ENTER,	  PYP_REC_THROW,   PYP_REC_LEAVE,
-					PYP_REC_YIELD,	  PYP_REC_C_ENTER, PYP_REC_C_LEAVE,
-					PYP_REC_C_INSTANT};
+	/* In windows, marks are recorded as calls are. */
+	static const uint8_t types[] = {PYP_REC_ENTER,	   PYP_REC_THROW,   PYP_REC_LEAVE,
+					PYP_REC_YIELD,	   PYP_REC_C_ENTER, PYP_REC_C_LEAVE,
+					PYP_REC_C_INSTANT, PYP_REC_MARK};
 
 	for (size_t i = 0; i < sizeof(types); i++) {
 		enum cost_kind kind = cost_kind(&(struct event){.type = types[i]});
 
 		p->hit_ns[types[i]] = cost->before[kind] + cost->after[kind];
 	}
-	/* In windows they are recorded as calls are. */
-	p->hit_ns[PYP_REC_MARK] = p->hit_ns[PYP_REC_ENTER];
 	p->rb.own_ns[false] = cost->before[COST_LEAVE] - cost->before[COST_ENTER];
 	p->rb.own_ns[true] = cost->before[COST_YIELD] - cost->before[COST_ENTER];
 }

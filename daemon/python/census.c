@@ -498,7 +498,7 @@ static int explain(const struct python *py, int r, struct diag *diag)
 	return r < 0 ? diag_errno(diag, -r, "cannot read the collector's lists") : 0;
 }
 
-static int take_census(const struct python *py, const struct memory *mem, uint64_t until_ns,
+static int take_census(const struct python *py, const struct memory *mem, uint64_t limit_ns,
 		       census_fn fn, void *ctx, struct census *ret, struct diag *diag)
 {
 	_cleanup_(pages_freep) struct pages *pages = pages_new(mem, MAX_READS);
@@ -507,7 +507,7 @@ static int take_census(const struct python *py, const struct memory *mem, uint64
 			 .l = &py->layout,
 			 .pages = pages,
 			 .c = &c,
-			 .until_ns = until_ns,
+			 .until_ns = clock_monotonic_ns() + limit_ns,
 			 .fn = fn,
 			 .ctx = ctx};
 	int r = pages ? can_walk(py, mem, &w.types.type_type) : -ENOMEM;
@@ -528,17 +528,17 @@ static int take_census(const struct python *py, const struct memory *mem, uint64
 	return 0;
 }
 
-int python_census(const struct python *py, const struct memory *mem, uint64_t until_ns,
+int python_census(const struct python *py, const struct memory *mem, uint64_t limit_ns,
 		  struct census *ret, struct diag *diag)
 {
-	return take_census(py, mem, until_ns, NULL, NULL, ret, diag);
+	return take_census(py, mem, limit_ns, NULL, NULL, ret, diag);
 }
 
-int python_census_each(const struct python *py, const struct memory *mem, uint64_t until_ns,
+int python_census_each(const struct python *py, const struct memory *mem, uint64_t limit_ns,
 		       census_fn fn, void *ctx)
 {
 	struct census c = {0};
-	int r = take_census(py, mem, until_ns, fn, ctx, &c, NULL);
+	int r = take_census(py, mem, limit_ns, fn, ctx, &c, NULL);
 
 	if (r == 0)
 		census_deinit(&c);

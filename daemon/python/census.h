@@ -53,12 +53,12 @@ void census_deinit(struct census *c);
 #define CENSUS_NS UINT64_C(40000000000)
 
 /*
- * Takes a census until this time (clock_monotonic_ns()) at most; the caller frees *ret with
+ * Takes a census for at most limit_ns, usually CENSUS_NS; the caller frees *ret with
  * census_deinit(). Exit code 5: the lists of this build are unknown (free-threaded builds have none)
  * or were not found. -ESRCH, -EPERM, -EFAULT: the process's memory cannot be read. Needs py->bias,
  * runtime and code_type.
  */
-int python_census(const struct python *py, const struct memory *mem, uint64_t until_ns,
+int python_census(const struct python *py, const struct memory *mem, uint64_t limit_ns,
 		  struct census *ret, struct diag *diag);
 
 /*
@@ -66,7 +66,7 @@ int python_census(const struct python *py, const struct memory *mem, uint64_t un
  * walked several times. The same errors.
  */
 typedef void (*census_fn)(void *ctx, uint64_t object, uint64_t type);
-int python_census_each(const struct python *py, const struct memory *mem, uint64_t until_ns,
+int python_census_each(const struct python *py, const struct memory *mem, uint64_t limit_ns,
 		       census_fn fn, void *ctx);
 
 #endif

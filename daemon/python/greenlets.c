@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/map.h"
 #include "python/census.h"
 #include "python/details.h"
@@ -196,7 +195,7 @@ static int find(const struct python *py, const struct memory *mem, struct found 
 	values_each_interpreter(f->v, look_for_module, f);
 	values_refresh(f->v);
 	if (f->imported)
-		r = python_census_each(py, mem, clock_monotonic_ns() + CENSUS_NS, take_object, f);
+		r = python_census_each(py, mem, CENSUS_NS, take_object, f);
 	return f->err ? f->err : r;
 }
 

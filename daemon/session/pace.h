@@ -32,8 +32,9 @@ struct pace {
 };
 
 /*
- * begin: probe is loaded, and not attached; hit_ns: the time that a hit of a mark takes. Then call turn, and again after as many ns as it returns,
- * until that is 0; no marks are attached any more then.
+ * begin: probe is loaded, and not attached; hit_ns: the time that a hit of a mark takes. Then call
+ * turn, and again after as many ns as it returns, until that is 0; no marks are attached any more
+ * then.
  */
 void pace_begin(struct pace *p, struct probe *probe, pid_t pid, uint32_t nmarks, double hit_ns);
 uint64_t pace_turn(struct pace *p);

@@ -238,8 +238,7 @@ static double tolerance(double truth, double burned)
 	return fmax(MISSED * truth, (burned - truth) / 2);
 }
 
-/* Returns whether the time is right. */
-static bool check_corrected(pid_t pid, const struct burned *b, double least, double most)
+static bool time_is_right(pid_t pid, const struct burned *b, double least, double most)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&f.t, pid);
 	const double cpu = figures_of(pid, "burn").cpu, n = (double)b->rounds;
@@ -277,8 +276,8 @@ static bool traced_once(const char *exe)
 	traced_halt(&f.t);
 	after = undisturbed_round(exe);
 	for (unsigned int i = 1; i <= 4; i++)
-		right &= check_corrected(f.members[i], &burned[i], fmin(before, after),
-					 fmax(before, after));
+		right &= time_is_right(f.members[i], &burned[i], fmin(before, after),
+				       fmax(before, after));
 	process_tree_finish(&f);
 	return right;
 }

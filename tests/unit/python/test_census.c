@@ -107,7 +107,7 @@ static struct census census_of(const struct scene *s)
 	struct census c = {0};
 	struct diag diag = {0};
 
-	assert_diag_ok(python_census(&s->py, &mem, UINT64_MAX, &c, &diag), &diag);
+	assert_diag_ok(python_census(&s->py, &mem, CENSUS_NS, &c, &diag), &diag);
 	return c;
 }
 
@@ -227,9 +227,9 @@ Test(census, no_lists)
 
 	for (unsigned int i = 0; i < 4; i++)
 		heap_u64(s.h, s.heads[i], 0);
-	assert_err(python_census(&s.py, &mem, UINT64_MAX, &c, &diag), -ENOENT);
+	assert_err(python_census(&s.py, &mem, CENSUS_NS, &c, &diag), -ENOENT);
 	s.py.layout.abi |= LAYOUT_ABI_FREE_THREADED;
-	assert_err(python_census(&s.py, &mem, UINT64_MAX, &c, &diag), -EOPNOTSUPP);
+	assert_err(python_census(&s.py, &mem, CENSUS_NS, &c, &diag), -EOPNOTSUPP);
 	cr_assert_eq(diag.exit, PYP_EXIT_UNTRACEABLE);
 	free(s.h);
 	check_no_leaks();
