@@ -145,6 +145,8 @@ void profile_own_cpu(struct profile *p, double ns);
  * window, and hits cost `scale` times the value given to profile_limit.
  */
 void profile_limit(struct profile *p, uint64_t length_ns, const struct cost *cost);
+/* Returns whether the records processed so far have reached the limit. */
+bool profile_window_is_over(const struct profile *p);
 /* Returns the cost of events in windows so far, in ns, including discarded events. */
 uint64_t profile_taken(const struct profile *p);
 /*

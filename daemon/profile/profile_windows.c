@@ -91,6 +91,11 @@ void profile_limit(struct profile *p, uint64_t length_ns, const struct cost *cos
 	window_open(&p->window, length_ns, cost);
 }
 
+bool profile_window_is_over(const struct profile *p)
+{
+	return p->windows && !p->tracing && p->window.limit_ns;
+}
+
 uint64_t profile_taken(const struct profile *p)
 {
 	return p->window.taken_ever;

@@ -186,7 +186,7 @@ static void end_window(struct tracee *t)
 	t->started_ns = 0;
 	w->since_ns = ts;
 	account(t, ts);
-	windows_closed(&w->ctl, ts);
+	windows_closed(&w->ctl, ts, own > shown ? own : shown);
 }
 
 static void close_window(struct tracee *t)
@@ -338,7 +338,9 @@ static void windowed_turn(struct tracee *t)
 	account(t, now);
 	if (!w->ctl.open && windowed_marks_turn(t))
 		return;
-	act = w->ctl.open && windowed_marks_unfit(t) ? WINDOWS_CLOSE : windows_decide(&w->ctl, now);
+	act = w->ctl.open && windowed_marks_unfit(t)
+		      ? WINDOWS_CLOSE
+		      : windows_decide(&w->ctl, now, profile_window_is_over(t->profile));
 	switch (act) {
 	case WINDOWS_CLOSE:
 		close_window(t);

@@ -49,8 +49,10 @@
 #define LENGTH_MIN    200e3
 #define LENGTH_MAX    50e6 /* times DRAW_MOST: WINDOWS_LONGEST_MS */
 #define GAP_MIN	      20e6
-#define FIRST_DENSITY 2.0 /* assumed before it was measured */
-#define SMOOTH	      0.2 /* weight of the newest window in the smoothed values */
+#define OWN_LEAST     0.05 /* part of a window that is the program's own, at least */
+#define FIRST_DENSITY 2.0  /* assumed before it was measured */
+#define SMOOTH	      0.2  /* weight of the newest window in the smoothed values */
+#define SHOWN_MAX     20e6 /* density: longer windows count as one of this length that cost as much */
 #define SMOOTH_COST   0.05
 #define STORM	      2.0  /* a window is cut at this multiple of its share, or later: */
 #define STORM_NS      5e6  /* of a program that waits */
@@ -124,6 +126,24 @@ double windows_link_ns(const struct windows *w)
 }
 
 /*
+ * Returns the length at which a window would cost `most` if one of `own` ns has cost `spent`. A longer one
+ * would have shown more of the same if the program is always busy, and some more of its waiting else.
+ */
+static double length_at(const struct windows *w, double spent, double own, double most)
+{
+	double times = larger(most / spent, 0);
+
+	if (times > 1)
+		times = 1 + (times - 1) / smaller(larger(w->cpus, CPUS_MIN), 1);
+	return times * own;
+}
+
+static double most_length(const struct windows *w)
+{
+	return length_at(w, w->peak, w->peak_own, storm_ns(w) - windows_link_ns(w));
+}
+
+/*
  * Plans a length that the budget can afford, and that is not cut short in the most expensive recent
  * phase even if the longest length is drawn.
  */
@@ -134,7 +154,7 @@ static void plan_length(struct windows *w)
 	if (w->density > 0)
 		length = (share - link) / w->density;
 	if (w->peak > 0)
-		length = smaller(length, (storm_ns(w) - link) / (DRAW_MOST * w->peak));
+		length = smaller(length, most_length(w) / DRAW_MOST);
 	length = smaller(larger(length, LENGTH_MIN), LENGTH_MAX);
 	w->need = windows_link_ns(w) + w->density * length;
 	w->length_ns = w->load > 1 ? (uint64_t)(length * draw(w, DRAW_LEAST, DRAW_MOST)) : 0;
@@ -205,10 +225,15 @@ void windows_account(struct windows *w, uint64_t now_ns, uint64_t cpu_ns, uint64
 	shorten_gap(w);
 }
 
-/* Returns how much of the program's own time the window has shown, in ns. */
+/*
+ * Returns how much of the program's own time the window has shown, in ns. What probes take is known to some
+ * percent, and in a program that only makes calls nearly all of the time is theirs.
+ */
 static double shown(const struct windows *w, uint64_t now_ns)
 {
-	return larger((double)(now_ns - w->opened_ns) - w->spent, 0);
+	const double passed = (double)(now_ns - w->opened_ns);
+
+	return larger(passed - w->spent, OWN_LEAST * passed);
 }
 
 static bool is_over(const struct windows *w, uint64_t now_ns)
@@ -220,10 +245,10 @@ static bool is_over(const struct windows *w, uint64_t now_ns)
 	       w->spent > larger(storm_ns(w), STORM * w->need);
 }
 
-enum windows_act windows_decide(struct windows *w, uint64_t now_ns)
+enum windows_act windows_decide(struct windows *w, uint64_t now_ns, bool has_shown_all)
 {
 	if (w->open)
-		return is_over(w, now_ns) ? WINDOWS_CLOSE : WINDOWS_GO_ON;
+		return has_shown_all || is_over(w, now_ns) ? WINDOWS_CLOSE : WINDOWS_GO_ON;
 	if (now_ns < w->next_ns)
 		return WINDOWS_GO_ON;
 	if (w->budget >= -debt_max(w))
@@ -252,12 +277,32 @@ void windows_opened(struct windows *w, uint64_t now_ns)
 	w->budget -= windows_link_ns(w);
 }
 
-static void learn(struct windows *w, uint64_t now_ns)
+/* The first window with calls replaces the assumed value. */
+static void learn_density(struct windows *w, double own)
 {
-	double own = larger(shown(w, now_ns), LENGTH_MIN / 4);
+	const bool first = !w->learned && w->spent > windows_link_ns(w);
 
-	w->density += SMOOTH * (w->spent / own - w->density);
-	w->peak = larger(w->spent / own, FORGET_PEAK * w->peak);
+	w->learned |= first;
+	w->density += (first ? 1 : SMOOTH) * (w->spent / own - w->density);
+}
+
+static void learn_peak(struct windows *w, double own)
+{
+	const double most = storm_ns(w) - windows_link_ns(w);
+
+	w->peak *= FORGET_PEAK;
+	if (w->spent <= 0 || (w->peak > 0 && length_at(w, w->spent, own, most) >= most_length(w)))
+		return;
+	w->peak = w->spent;
+	w->peak_own = own;
+}
+
+static void learn(struct windows *w, uint64_t now_ns, uint64_t own_ns)
+{
+	double own = larger(larger((double)own_ns, shown(w, now_ns)), LENGTH_MIN / 4);
+
+	learn_density(w, smaller(own, SHOWN_MAX));
+	learn_peak(w, own);
 	if (w->length_ns) {
 		/* The first windows replace the assumed value. */
 		w->closed++;
@@ -268,10 +313,10 @@ static void learn(struct windows *w, uint64_t now_ns)
 		w->load += SMOOTH * (smaller(w->spent / w->earned, 100) - w->load);
 }
 
-void windows_closed(struct windows *w, uint64_t now_ns)
+void windows_closed(struct windows *w, uint64_t now_ns, uint64_t own_ns)
 {
 	w->open = false;
-	learn(w, now_ns);
+	learn(w, now_ns, own_ns);
 	plan_length(w);
 	w->closed_ns = now_ns;
 	w->gap_drawn = draw(w, DRAW_LEAST, DRAW_MOST);

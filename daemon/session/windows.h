@@ -20,11 +20,12 @@ struct windows {
 	double link_ns;	 /* cost of opening and closing a window, ns */
 	uint64_t random; /* generator state; never 0 */
 
-	double budget;	/* ns that probes may take now; negative: they took too much */
-	double density; /* probe time per ns of the program's own time, smoothed */
-	double peak;	/* the same, of the most expensive recent window */
-	double load;	/* probe time per ns earned meanwhile, smoothed */
-	double cpus;	/* the target's own CPU time per ns, smoothed */
+	double budget;	       /* ns that probes may take now; negative: they took too much */
+	double density;	       /* probe time per ns of the program's own time, smoothed */
+	double peak, peak_own; /* cost of the most expensive recent window, and its own time, ns */
+	bool learned;	       /* density has been measured */
+	double load;	       /* probe time per ns earned meanwhile, smoothed */
+	double cpus;	       /* the target's own CPU time per ns, smoothed */
 	uint64_t seen_ns, cpu_ns, probe_ns; /* last accounted values; 0: none */
 
 	bool open;
@@ -58,13 +59,14 @@ void windows_account(struct windows *w, uint64_t now_ns, uint64_t cpu_ns, uint64
 enum windows_act { WINDOWS_GO_ON, WINDOWS_OPEN, WINDOWS_CLOSE };
 /*
  * Returns the action to take now. The caller takes it and then calls windows_opened, windows_failed
- * or windows_closed.
+ * or windows_closed. has_shown_all: by its records, the open window has reached its planned length.
  */
-enum windows_act windows_decide(struct windows *w, uint64_t now_ns);
+enum windows_act windows_decide(struct windows *w, uint64_t now_ns, bool has_shown_all);
 void windows_opened(struct windows *w, uint64_t now_ns);
 /* The window could not be opened. The delay until the next attempt doubles until one succeeds. */
 void windows_failed(struct windows *w, uint64_t now_ns);
-void windows_closed(struct windows *w, uint64_t now_ns);
+/* own_ns: how much of the program's own time passed while it was open, by its records. */
+void windows_closed(struct windows *w, uint64_t now_ns, uint64_t own_ns);
 
 /* Returns the cost of opening and closing a window, given the target's current CPU usage, in ns. */
 double windows_link_ns(const struct windows *w);

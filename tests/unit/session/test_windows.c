@@ -76,7 +76,7 @@ static double link_ns(const struct program *p)
 static void decide(struct sim *s, const struct program *p)
 {
 	windows_account(&s->w, (uint64_t)s->now, (uint64_t)s->cpu, (uint64_t)s->probes);
-	switch (windows_decide(&s->w, (uint64_t)s->now)) {
+	switch (windows_decide(&s->w, (uint64_t)s->now, false)) {
 	case WINDOWS_OPEN:
 		if (s->period > 0)
 			s->starts[(size_t)(fmod(s->own, s->period) / s->period * 8)]++;
@@ -88,7 +88,7 @@ static void decide(struct sim *s, const struct program *p)
 		cr_assert_leq(s->w.length_ns, WINDOWS_LONGEST_MS * UINT64_C(1000000));
 		break;
 	case WINDOWS_CLOSE:
-		windows_closed(&s->w, (uint64_t)s->now);
+		windows_closed(&s->w, (uint64_t)s->now, 0);
 		break;
 	case WINDOWS_GO_ON:
 		break;
@@ -338,11 +338,44 @@ Test(windows, failures_are_counted_and_tried_again_later_and_later)
 	windows_init(&w, 5, 1e5, 1, 1);
 	windows_account(&w, now, 0, 0);
 	for (uint64_t end = now + 10000000000ull; now < end; now += windows_due(&w, now))
-		if (windows_decide(&w, now) == WINDOWS_OPEN) {
+		if (windows_decide(&w, now, false) == WINDOWS_OPEN) {
 			tries++;
 			windows_failed(&w, now);
 		}
 	cr_assert(tries == w.failed && tries > 5 && tries < 20, "%lu tries in 10 s", tries);
 	windows_opened(&w, now);
 	cr_assert(w.wait_ns == 0);
+}
+
+/* What probes are thought to take: in a program that only makes calls, more than the whole time. */
+Test(windows, stay_short_if_costs_are_overestimated)
+{
+	const double density = 4, taken = 1.4;
+	uint64_t opened = 0, longest = 0, now = NS;
+	double cpu = 0, probes = 0;
+	unsigned int n = 0;
+	struct windows w;
+
+	windows_init(&w, 5, LINK_NS, 1, 7);
+	for (; now < 21 * NS; now += LOOK / 2) {
+		windows_account(&w, now, (uint64_t)cpu, (uint64_t)probes);
+		switch (windows_decide(&w, now, false)) {
+		case WINDOWS_OPEN:
+			windows_opened(&w, now);
+			opened = now;
+			n++;
+			break;
+		case WINDOWS_CLOSE:
+			windows_closed(&w, now, 0);
+			longest = now - opened > longest ? now - opened : longest;
+			break;
+		case WINDOWS_GO_ON:
+			break;
+		}
+		cpu += (double)LOOK / 2;
+		probes += w.open ? (double)LOOK / 2 * taken * density / (1 + density) : 0;
+	}
+	cr_assert_geq(n, 100u, "%u windows", n);
+	cr_assert_leq(longest, 30000000u, "%lu ns", longest);
+	cr_assert(probes < 1.3 * 0.05 * cpu, "%f of %f", probes, cpu);
 }
