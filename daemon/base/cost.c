@@ -75,8 +75,16 @@ double cost_slowdown(const struct cost *c, uint64_t n, double ns)
 	return (double)n * slowdown;
 }
 
-/* Hits that take longer are of slow traps. */
+/*
+ * Hits that take up to SLOW_NS are of usual traps, also while others use the machine; those that take twice
+ * as long are of slow ones.
+ */
 #define SLOW_NS 1000.0
+
+double cost_slowness(double hit_ns)
+{
+	return fmin(1, fmax(0, hit_ns / SLOW_NS - 1));
+}
 
 /*
  * Measured: a mark takes 280 to 330 ns where a site takes 515, and also where that is measured as up to 700.
@@ -88,9 +96,9 @@ double cost_slowdown(const struct cost *c, uint64_t n, double ns)
 
 double cost_mark(const struct cost *c)
 {
-	const double site = cost_enter(c);
+	const double site = cost_enter(c), slow = c->known ? cost_slowness(site) : 0;
 
-	return c->known && site > SLOW_NS ? site - SITE_MORE : MARK_USUAL;
+	return (1 - slow) * MARK_USUAL + slow * (site - SITE_MORE);
 }
 
 /* Fraction of a hit's cost (measured on 16 programs, 3.11.2) */

@@ -362,7 +362,8 @@ static double missed_calls(const struct folding *w, double length_ns, double hit
 	if (each <= 0)
 		return 0;
 	own = cost_undisturbed(cost_cold(hit_ns), w->events, fmax(w->cpu - each, 0), 1);
-	return w->events / 2 * estimate_inverse_widened(fmin(1, (w->cpu - own) / length_ns));
+	return cost_slowness(hit_ns) * w->events / 2 *
+	       estimate_inverse_widened(fmin(1, (w->cpu - own) / length_ns));
 }
 
 int estimate_fold(struct estimate *e, struct calltree *tree, uint32_t nfuncs, uint64_t length_ns,
