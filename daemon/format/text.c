@@ -4,7 +4,7 @@
  * working, followed by the provenance. Without a sort key the largest functions come first. On a
  * terminal, a percentage is added, calls of generators and coroutines are distinguished from resumptions, and
  * names are cut to the width. If figures are estimates, the first line states this and figures
- * with a large error are marked. Two differences concern malicious names: terminal control
+ * with a large error are marked; a number of calls of which windows say nothing is not printed. Two differences concern malicious names: terminal control
  * characters are escaped, and the middle of very long names is left out.
  */
 #include <inttypes.h>
@@ -72,6 +72,12 @@ static bool is_rough_count(uint64_t n, double variance)
 	return variance > 0 && sqrt(variance) > ROUGH * (double)n;
 }
 
+/* Whether too little was seen in windows for any number. */
+static bool is_unknown_count(uint64_t n, double variance)
+{
+	return variance < 0 || sqrt(variance) > (double)n;
+}
+
 /* The columns of a terminal that are left for names; 0: a file, in which names are not cut. */
 static size_t name_columns(const struct format_opts *o, const struct extras *extras)
 {
@@ -108,9 +114,11 @@ struct rows {
 	const struct table *t;
 	const struct extras *extras;
 	bool errors;	 /* figures have standard errors */
+	bool windowed;	 /* numbers of calls are estimated from windows, with errors */
 	bool screen;	 /* of a terminal: calls are distinguished from resumptions */
 	size_t columns;	 /* of names, 0: all */
 	bool rough, any; /* a figure was marked; a row has resumptions */
+	bool unknown;	 /* a number of calls was not printed */
 	FILE *out;
 };
 
@@ -134,6 +142,14 @@ static uint64_t print_calls(struct rows *p, uint32_t row, bool rough)
 	return started;
 }
 
+/* Instead of print_calls. */
+static uint64_t print_unknown_calls(struct rows *p)
+{
+	fprintf(p->out, "%9s ", "?");
+	p->unknown = true;
+	return 0;
+}
+
 static void print_row(struct rows *p, uint32_t row)
 {
 	const struct table_row *r = &p->t->rows[row];
@@ -141,7 +157,8 @@ static void print_row(struct rows *p, uint32_t row)
 	bool rough_ct = p->errors && is_rough(r->ct, r->ct_variance);
 	bool rough_nc = p->errors && is_rough_count(r->nc, r->nc_variance);
 	double tt = table_seconds(r->tt), ct = table_seconds(r->ct);
-	uint64_t calls = print_calls(p, row, rough_nc);
+	bool unknown = p->windowed && is_unknown_count(r->nc, r->nc_variance);
+	uint64_t calls = unknown ? print_unknown_calls(p) : print_calls(p, row, rough_nc);
 
 	print_time(tt, rough_tt, p->out);
 	print_percall(tt, calls, p->out);
@@ -150,7 +167,7 @@ static void print_row(struct rows *p, uint32_t row)
 	extras_print_row(p->extras, row, p->out);
 	print_name(r, p->columns, p->out);
 	fputc('\n', p->out);
-	p->rough |= rough_nc || rough_tt || rough_ct;
+	p->rough |= (rough_nc && !unknown) || rough_tt || rough_ct;
 }
 
 /* If no row is left, pstats prints nothing, not even the restrictions. */
@@ -173,7 +190,18 @@ static void print_rows(struct rows *p, const struct selection *rows, const struc
 		fputs("\n   + is followed by resumptions of generators and coroutines", out);
 	if (p->rough)
 		fputs("\n   ~ marks figures with a standard error of more than 25%", out);
+	if (p->unknown)
+		fputs("\n   ? stands for numbers of calls of which windows have shown too little",
+		      out);
 	fputs("\n\n", out);
+}
+
+static bool has_windows(const struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (s->targets[i].windows.sampled)
+			return true;
+	return false;
 }
 
 int text_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
@@ -198,6 +226,7 @@ int text_write(const struct snapshot *s, const struct view *v, const struct form
 	p = (struct rows){.t = t,
 			  .extras = extras,
 			  .errors = view_has_errors(s, &o->filter),
+			  .windowed = view_has_errors(s, &o->filter) && has_windows(s),
 			  .screen = o->width > 0,
 			  .columns = name_columns(o, extras),
 			  .out = out};

@@ -166,6 +166,31 @@ Test(text, rough_times_are_marked)
 	s->funcs[1].variance[SNAPSHOT_CALLS] = 0.3 * 0.3;
 	text = report_new("text", s, &o, NULL);
 	assert_has(text, "       ~1    0.400    0.400    0.400    0.400 app.py:2(f)\n");
+	cr_assert(!strchr(text, '?'), "%s", text);
+}
+
+/* A number whose error is larger than itself says nothing; so does one of a single window. */
+Test(text, numbers_of_calls_that_are_unknown_are_not_printed)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n"
+								      "thread 42 42 MainThread\n"
+								      "main app.py:1 1 1000000000\n"
+								      "  f app.py:2 7 400000000\n"
+								      "  g app.py:3 7 400000000\n");
+	struct format_opts o = {.sort = "name"};
+	_cleanup_free_ char *text = NULL;
+
+	s->targets[0].windows.sampled = true;
+	s->funcs[1].variance[SNAPSHOT_CALLS] = 7.1 * 7.1;
+	s->funcs[2].variance[SNAPSHOT_CALLS] = -1;
+	text = report_new("text", s, &o, NULL);
+	assert_has(text,
+		   "        ?    0.400             0.400          app.py:2(f)\n"
+		   "        ?    0.400             0.400          app.py:3(g)\n"
+		   "        1    1.000    1.000    1.800    1.800 app.py:1(main)\n"
+		   "\n"
+		   "   ? stands for numbers of calls of which windows have shown too little\n");
+	cr_assert(!strchr(text, '~'), "%s", text);
 }
 
 Test(text, restrictions_are_explained)
