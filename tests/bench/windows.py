@@ -8,7 +8,8 @@ Five programs with known numbers of calls: they store the number of rounds, and 
 in a file that is read while they are recorded. For each run there are
 
 - the number of calls as reported, with its error, and the true one between the report's beginning and
-  its end;
+  its end. Reports whose error is unknown, or larger than the number, state no number in `text`; how many
+  there were is printed, and bias and intervals are of the others;
 - the CPU time of each span of 2 s, divided by that of as many untraced rounds before and after. The
   same for untraced spans shows the variation caused by the machine.
 """
@@ -233,13 +234,15 @@ def summary(name, runs):
     taken = [x for r in runs for x in (slower(s, costs) for s in r['spans']) if x is not None]
     noise = [x for r in runs for x in (slower(s, costs) for s in r['undisturbed'])
              if x is not None]
-    known = [r for r in runs if r['error'] is not None]
+    known = [r for r in runs if r['error'] is not None and r['error'] <= r['calls']]
     within = sum(abs(r['calls'] - r['true']) <= 1.96 * r['error'] + 1 for r in known)
     errors = [r['error'] / r['true'] for r in known if r['true']] or [float('nan')]
-    return ('%-9s %d of %d intervals hold the true count; bias %+.1f %%, error %.1f %%; slower by '
-            '%.1f %%, over %.1f %% in %.0f %% of spans (undisturbed spans: over %.1f %% in %.0f %%)'
-            % (name, within, len(known),
-               100 * (sum(r['calls'] for r in runs) / sum(r['true'] for r in runs) - 1),
+    bias = (sum(r['calls'] for r in known) / sum(r['true'] for r in known) - 1
+            if known else float('nan'))
+    return ('%-9s %d of %d intervals hold the true count (too little shown in %d runs); bias %+.1f '
+            '%%, error %.1f %%; slower by %.1f %%, over %.1f %% in %.0f %% of spans (undisturbed '
+            'spans: over %.1f %% in %.0f %%)'
+            % (name, within, len(known), len(runs) - len(known), 100 * bias,
                100 * statistics.median(errors), statistics.mean(taken), 1.3 * BOUND,
                100 * sum(x > 1.3 * BOUND for x in taken) / len(taken), 0.3 * BOUND,
                100 * sum(x > 0.3 * BOUND for x in noise) / len(noise)))
