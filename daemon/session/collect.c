@@ -77,6 +77,11 @@ void collector_pace_stop(struct tracee *t)
 	pace_stop(pace_of(t));
 }
 
+void collector_pace_stopped(struct tracee *t)
+{
+	pace_again_begin(pace_of(t));
+}
+
 void collector_pace_clear(struct tracee *t)
 {
 	pace_clear(pace_of(t));

@@ -105,6 +105,7 @@ const struct collector collector_count = {
 	.start = count_start,
 	.stop = collector_pace_stop,
 	.finish = count_finish,
+	.stopped = collector_pace_stopped,
 	.interrupt = count_interrupt,
 	.clear = count_clear,
 	.record = count_record,

@@ -47,6 +47,7 @@ const struct collector collector_trace = {
 	.start = trace_start,
 	.stop = collector_pace_stop,
 	.finish = collector_finish,
+	.stopped = collector_pace_stopped,
 	.interrupt = trace_interrupt,
 	.clear = collector_pace_clear,
 	.turn = collector_pace_check,

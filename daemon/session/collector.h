@@ -46,6 +46,8 @@ struct collector {
 	void (*stop)(struct tracee *t);
 	/* Called after all records from before the stop have been processed. Never NULL. */
 	void (*finish)(struct tracee *t);
+	/* Called after that if the target lives; see also tracee_settle(). */
+	void (*stopped)(struct tracee *t);
 	/* Called when an exec at ts (CLOCK_MONOTONIC) has interrupted the recording. Never NULL. */
 	void (*interrupt)(struct tracee *t, uint64_t ts);
 	/* Discards everything recorded so far. */
@@ -82,11 +84,12 @@ int collector_can_sample(struct tracee *t, struct diag *diag);
 void collector_report_samples(const struct tracee *t, struct snapshot_target *slot);
 
 /*
- * Implement stop, clear, turn and a part of start and report of collectors that measure the pace of the
- * target (session/pace.h).
+ * Implement stop, stopped, clear, turn and a part of start and report of collectors that measure the pace
+ * of the target (session/pace.h).
  */
 void collector_pace_start(struct tracee *t);
 void collector_pace_stop(struct tracee *t);
+void collector_pace_stopped(struct tracee *t);
 void collector_pace_clear(struct tracee *t);
 void collector_pace_check(struct tracee *t);
 void collector_pace_report(const struct tracee *t, struct snapshot_target *slot);

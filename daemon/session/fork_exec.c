@@ -406,6 +406,13 @@ static bool same_program(struct tracee *t, int *ret_err)
 	       target_file_equal(&file, &t->file);
 }
 
+bool tracee_unchanged(struct tracee *t)
+{
+	int err;
+
+	return same_program(t, &err);
+}
+
 int tracee_check_program(struct tracee *t, struct diag *diag)
 {
 	uint64_t before = t->exec_id;

@@ -33,6 +33,7 @@ void tracee_stop(struct tracee *t)
 
 static void ended(struct tracee *t)
 {
+	pace_again_end(&t->pace);
 	tracee_timeline_end(t);
 	tracee_slow_end(t);
 	t->state = SESSION_ENDED;
@@ -66,6 +67,23 @@ static void halted(struct tracee *t)
 	t->state = SESSION_ATTACHED;
 	if (t->ends)
 		ended(t);
+	else if (t->collector->stopped)
+		t->collector->stopped(t);
+}
+
+bool tracee_settles(const struct tracee *t)
+{
+	return t->pace.again;
+}
+
+/* While nothing is recorded, an exec is not seen. */
+void tracee_settle(struct tracee *t)
+{
+	if (!tracee_settles(t))
+		return;
+	pace_again_turn(&t->pace);
+	if (!tracee_settles(t) && !tracee_unchanged(t))
+		pace_again_discard(&t->pace);
 }
 
 bool tracee_finish(struct tracee *t, uint64_t until_ns)

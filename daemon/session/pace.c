@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/square.h"
 #include "snapshot/snapshot.h"
 
 /* Marks may be chosen for this long, and are then counted, in readings, for at most this long. */
@@ -25,6 +26,8 @@
 #define READINGS   4
 /* Marks are given up if they take this part of a moment of a trace, which costs more than 30 %. */
 #define SUDDEN 0.1
+/* After the trace, a process that has used less than CPU_LEAST by then has nothing to do. */
+#define IDLE_AFTER_NS UINT64_C(200000000)
 /* The relative error of a steady program: the machine is not equally fast all the time */
 #define STEADY 0.06
 
@@ -40,47 +43,70 @@ static uint64_t hits_of(const struct pace *p)
 
 /* ---- the arithmetic ---- */
 
+static struct pace_readings *readings_of(struct pace *p)
+{
+	return p->again ? &p->after : &p->before;
+}
+
 void pace_add(struct pace *p, uint64_t cpu_ns, uint64_t hits)
 {
+	struct pace_readings *r = readings_of(p);
 	const double h = (double)(hits - p->last_hits);
 	const double c = fmax(0, (double)(cpu_ns - p->last_cpu_ns) - p->choosing.marks.hit_ns * h);
 
 	p->last_cpu_ns = cpu_ns;
 	p->last_hits = hits;
-	p->n++;
-	p->c += c;
-	p->h += h;
-	p->cc += c * c;
-	p->ch += c * h;
-	p->hh += h * h;
+	r->n++;
+	r->c += c;
+	r->h += h;
+	r->cc += c * c;
+	r->ch += c * h;
+	r->hh += h * h;
 }
 
-bool pace_suffices(const struct pace *p)
+bool pace_suffices(const struct pace_readings *r)
 {
-	return p->n >= READINGS && p->c >= CPU_LEAST && p->h >= HITS_LEAST;
+	return r->n >= READINGS && r->c >= CPU_LEAST && r->h >= HITS_LEAST;
 }
 
 /* The relative variance of the CPU time per mark, by how much it varies between readings. */
-static double variance_of(const struct pace *p)
+static double variance_of(const struct pace_readings *r)
 {
-	const double pace = p->c / p->h, n = p->n;
-	const double rest = p->cc - 2 * pace * p->ch + pace * pace * p->hh;
+	const double pace = r->c / r->h, n = r->n;
+	const double rest = r->cc - 2 * pace * r->ch + pace * pace * r->hh;
 
-	return n / (n - 1) * fmax(0, rest) / (p->c * p->c);
+	return n / (n - 1) * fmax(0, rest) / (r->c * r->c);
 }
 
-bool pace_is_precise(const struct pace *p)
+bool pace_is_precise(const struct pace_readings *r)
 {
-	return p->n >= READINGS_PRECISE && pace_suffices(p) &&
-	       SLOWLY * sqrt(variance_of(p)) <= PRECISE;
+	return r->n >= READINGS_PRECISE && pace_suffices(r) &&
+	       SLOWLY * sqrt(variance_of(r)) <= PRECISE;
 }
 
+/*
+ * Of both measurements, each weighs the same, as neither is nearer to the trace. How much they differ
+ * shows, with what is usual, how much the pace changes while nothing is measured: twice the variance.
+ */
 double pace_undisturbed(const struct pace *p, double hits, double *ret_error)
 {
-	const double ns = p->c / p->h * hits;
+	const double before = p->before.c / p->before.h;
+	double ns = before * hits, of_readings = variance_of(&p->before),
+	       of_change = square(STEADY);
 
+	*ret_error = 0;
+	if (hits <= 0)
+		return 0;
+	if (pace_suffices(&p->after)) {
+		const double after = p->after.c / p->after.h, mean = (before + after) / 2;
+
+		ns = mean * hits;
+		of_readings = (of_readings + variance_of(&p->after)) / 4;
+		of_change = (of_change + square((after - before) / mean) / 2) / 4;
+	}
 	/* The trace varies like the time before it. */
-	*ret_error = ns > 0 ? sqrt(variance_of(p) * (1 + p->c / ns) + STEADY * STEADY) : 0;
+	of_readings += variance_of(&p->before) * p->before.c / ns;
+	*ret_error = sqrt(of_readings + of_change);
 	return ns;
 }
 
@@ -119,12 +145,60 @@ uint64_t pace_turn(struct pace *p)
 	if (p->ending)
 		return probe_marks_released(p->probe) ? 0 : TURN_NS;
 	go_on(p);
-	if (m->state != MARKS_NONE && clock_monotonic_ns() < p->until_ns && !pace_is_precise(p))
+	if (m->state != MARKS_NONE && clock_monotonic_ns() < p->until_ns &&
+	    !pace_is_precise(readings_of(p)))
 		return p->measuring ? READING_NS : TURN_NS;
-	p->known = m->state == MARKS_KEPT && pace_suffices(p);
+	if (!p->again)
+		p->known = m->state == MARKS_KEPT && pace_suffices(&p->before);
 	p->ending = true;
 	probe_marks_release(p->probe);
 	return TURN_NS;
+}
+
+/* ---- after the trace ---- */
+
+void pace_again_begin(struct pace *p)
+{
+	if (!p->known || p->counting || p->again ||
+	    !choosing_attach(&p->choosing, p->probe, p->pid))
+		return;
+	p->again = true;
+	p->ending = false;
+	begin_measuring(p);
+	p->next_ns = clock_monotonic_ns() + READING_NS;
+}
+
+/* A process that has become idle is not waited for. */
+static bool is_idle(const struct pace *p)
+{
+	return p->until_ns < clock_monotonic_ns() + MEASURE_NS - IDLE_AFTER_NS &&
+	       p->after.c < CPU_LEAST;
+}
+
+void pace_again_turn(struct pace *p)
+{
+	const uint64_t now = clock_monotonic_ns();
+	uint64_t pause;
+
+	if (!p->again || now < p->next_ns)
+		return;
+	if (is_idle(p))
+		p->until_ns = now;
+	pause = pace_turn(p);
+	p->again = pause;
+	p->next_ns = now + pause;
+}
+
+void pace_again_end(struct pace *p)
+{
+	if (p->again)
+		probe_marks_detach(p->probe);
+	p->again = false;
+}
+
+void pace_again_discard(struct pace *p)
+{
+	p->after = (struct pace_readings){0};
 }
 
 /* ---- during the trace ---- */
@@ -143,6 +217,7 @@ void pace_forget(struct pace *p)
 
 void pace_start(struct pace *p, struct probe *probe)
 {
+	pace_again_end(p);
 	if (!p->known)
 		return;
 	p->probe = probe;

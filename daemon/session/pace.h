@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The pace of a process: how much CPU time it uses per mark (session/marks.h) while there are no
- * probes at its calls. It is measured briefly before a trace. The marks are counted during the trace
- * as well, which then shows how much CPU time the same work takes undisturbed: see
- * snapshot/reconcile.h.
+ * probes at its calls. It is measured briefly before a trace, and again when that has stopped: the
+ * speed of a machine that others use changes meanwhile. The marks are counted during the trace as
+ * well, which then shows how much CPU time the same work takes undisturbed: see snapshot/reconcile.h.
  */
 #ifndef PYPROF_SESSION_PACE_H
 #define PYPROF_SESSION_PACE_H
@@ -15,6 +15,12 @@
 
 struct snapshot_beside;
 
+/* Sums over n readings: of their CPU times c in ns and their hits h. */
+struct pace_readings {
+	unsigned int n;
+	double c, h, cc, ch, hh;
+};
+
 struct pace {
 	struct choosing choosing;
 	struct probe *probe; /* the one that counts, borrowed */
@@ -22,10 +28,10 @@ struct pace {
 	uint64_t cpu_ns;   /* of the process, as last read */
 	uint64_t until_ns; /* of choosing, then of measuring */
 	bool measuring, ending;
+	bool again;			 /* it is measured after the trace */
 	uint64_t last_cpu_ns, last_hits; /* at the last reading */
-	/* Of n readings: their CPU times c in ns and hits h, and the sums of c c, c h and h h. */
-	unsigned int n;
-	double c, h, cc, ch, hh;
+	uint64_t next_ns;		 /* `again`: when pace_turn is due */
+	struct pace_readings before, after;
 	bool known, counting;
 	uint64_t begun_hits, begun_cpu_ns; /* when counting began, or at the last clear */
 	double hits, ns;		   /* while counting before: hits, CPU time */
@@ -38,6 +44,16 @@ struct pace {
  */
 void pace_begin(struct pace *p, struct probe *probe, pid_t pid, uint32_t nmarks, double hit_ns);
 uint64_t pace_turn(struct pace *p);
+
+/*
+ * Measure it again, after pace_stop, when the probes are detached. turn: to be called every few
+ * milliseconds until `again` is false; no marks are attached any more then. end: detach them at once.
+ * discard: what was measured was another program.
+ */
+void pace_again_begin(struct pace *p);
+void pace_again_turn(struct pace *p);
+void pace_again_end(struct pace *p);
+void pace_again_discard(struct pace *p);
 
 /*
  * Tracing starts with this probe, stops, is cleared, goes on. stop: to be called while the probe
@@ -53,13 +69,13 @@ void pace_forget(struct pace *p);
 void pace_report(const struct pace *p, struct snapshot_beside *ret);
 
 /*
- * The arithmetic (pure). add: a reading of the process's CPU time and of the marks' hits so far.
- * suffices: whether there were enough to be used. is_precise: whether more would hardly help.
- * undisturbed: the CPU time in ns of so many hits, and its relative standard error.
+ * The arithmetic (pure). add: a reading of the process's CPU time and of the marks' hits so far, before
+ * the trace or `again`. suffices: whether there were enough to be used. is_precise: whether more would
+ * hardly help. undisturbed: the CPU time in ns of so many hits, and its relative standard error.
  */
 void pace_add(struct pace *p, uint64_t cpu_ns, uint64_t hits);
-bool pace_suffices(const struct pace *p);
-bool pace_is_precise(const struct pace *p);
+bool pace_suffices(const struct pace_readings *r);
+bool pace_is_precise(const struct pace_readings *r);
 double pace_undisturbed(const struct pace *p, double hits, double *ret_error);
 
 #endif

@@ -18,6 +18,11 @@ static bool lacks_cost(const struct tracee *t)
 	       !calibration_wait(t->calibration, 0);
 }
 
+static bool is_current(const struct tracee *t, uint64_t since_ns)
+{
+	return tracee_current_ns(t) >= since_ns && !lacks_cost(t) && !tracee_settles(t);
+}
+
 static void snapshot_provenance(const struct sessions *ss, struct snapshot *s)
 {
 	struct utsname u;
@@ -60,8 +65,7 @@ bool sessions_stopping(const struct sessions *ss, pid_t pid)
 bool sessions_current(const struct sessions *ss, pid_t pid, uint64_t since_ns)
 {
 	for (size_t i = 0; i < ss->n; i++)
-		if (is_meant(ss->v[i], pid) && (tracee_current_ns(ss->v[i]->tracee) < since_ns ||
-						lacks_cost(ss->v[i]->tracee)))
+		if (is_meant(ss->v[i], pid) && !is_current(ss->v[i]->tracee, since_ns))
 			return false;
 	return true;
 }

@@ -105,7 +105,7 @@ static int on_pidfd(sd_event_source *source, int fd, uint32_t revents, void *ctx
 
 static bool is_on(const struct session *s)
 {
-	return s->tracee->state == SESSION_TRACING || s->tracee->state == SESSION_STOPPING;
+	return tracee_is_on(s->tracee) || tracee_settles(s->tracee);
 }
 
 /* Drain one target for a slice of time; true if something is left. */
@@ -137,6 +137,7 @@ static void session_turn(struct session *s)
 		tracee_turn(t);
 		probe_jitter(t->probe, now);
 	}
+	tracee_settle(t);
 	if (now - t->rate_ns >= RATE_NS)
 		tracee_sample_rate(t, now);
 }
@@ -227,7 +228,7 @@ static uint64_t sessions_pause(const struct sessions *ss, bool busy)
 	for (size_t i = 0; i < ss->n; i++) {
 		const struct tracee *t = ss->v[i]->tracee;
 
-		if (t->state == SESSION_STOPPING ||
+		if (t->state == SESSION_STOPPING || tracee_settles(t) ||
 		    (busy && is_on(ss->v[i]) && t->collector->stacks))
 			return DRAIN_BUSY_US;
 		if (t->opts.light)

@@ -243,6 +243,12 @@ void tracee_stop(struct tracee *t);
 void tracee_end(struct tracee *t, const char *reason);
 bool tracee_finish(struct tracee *t, uint64_t until_ns);
 bool tracee_stops(const struct tracee *t);
+/*
+ * After a stop, when the state is ATTACHED already: settles: something is still being measured that reports
+ * will use. settle: goes on with that, every few milliseconds.
+ */
+bool tracee_settles(const struct tracee *t);
+void tracee_settle(struct tracee *t);
 
 /* Free the probe of an ended target. Its ring must not be watched any more. */
 void tracee_release(struct tracee *t);
@@ -326,6 +332,8 @@ int tracee_identify(struct tracee *t);
 void tracee_executed(struct tracee *t);
 /* The thread that owned the uprobe link has ended: attach through another one, or end. */
 void tracee_hold_on(struct tracee *t);
+/* Returns whether it still runs the program that was attached. */
+bool tracee_unchanged(struct tracee *t);
 /* Check that it is the process that was attached; else inspect it again, or end it: exit code 3. */
 int tracee_check_program(struct tracee *t, struct diag *diag);
 /* Returns the options of sampling for its probe; between windows, where that is possible. */

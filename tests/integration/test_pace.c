@@ -45,9 +45,28 @@ static void check_snapshot(struct traced *t)
 	traced_check_times(s);
 }
 
+static bool has_settled(struct traced *t, void *ctx)
+{
+	(void)ctx;
+	return !pace_of(t)->again;
+}
+
+/* Its pace is measured again, after which no marks are attached. */
+static void halt(struct traced *t, const struct sites *sites)
+{
+	const unsigned int n = pace_of(t)->after.n;
+
+	traced_halt(t);
+	cr_assert_eq(sites_changed(sites, t->pid), 0);
+	traced_until(t, has_settled, NULL, "the pace after a trace");
+	cr_assert_eq(sites_marked(sites, t->pid), 0);
+	cr_assert_gt(pace_of(t)->after.n, n);
+	cr_assert_gt(pace_of(t)->after.h, 0);
+}
+
 /*
- * Rounds of 40 short calls. Marks are attached while it is traced, not while it is stopped, and again
- * after that; a forked child keeps none.
+ * Rounds of 40 short calls. Marks are attached while it is traced and briefly afterwards, not while it is
+ * stopped, and again after that; a forked child keeps none.
  */
 static void check_marks(struct mode_choice mode)
 {
@@ -65,8 +84,7 @@ static void check_marks(struct mode_choice mode)
 	traced_run(&t, 300);
 	traced_until_clean(&t, &sites, fork_child(&t));
 	check_snapshot(&t);
-	traced_halt(&t);
-	cr_assert_eq(sites_changed(&sites, t.pid) + sites_marked(&sites, t.pid), 0);
+	halt(&t, &sites);
 	hits = pace_of(&t)->hits;
 	cr_assert_gt(hits, 0);
 	assert_ok(sessions_start(t.sessions, 0, NULL));
