@@ -128,7 +128,7 @@ void sessions_read_rings(struct sessions *ss);
 
 /*
  * current: returns whether all records from before since_ns (CLOCK_MONOTONIC) of one target (pid) or
- * of all (0) have been processed, and the probes' cost is known. catch_up: works on that until
+ * of all (0) have been processed, and the probes' cost is known; after a stop also the pace. catch_up: works on that until
  * until_ns and returns the same; the event loop does the remainder.
  */
 bool sessions_current(const struct sessions *ss, pid_t pid, uint64_t since_ns);

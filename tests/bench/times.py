@@ -5,15 +5,16 @@
 usage: times.py PYPROFCTL PYTHON SECONDS [PROGRAM ...]
 
 For each program of programs.py: the reference is mode sample on the running program, before any probe
-and again afterwards; the difference of the two is noise. For each mode there are
+and again afterwards; the difference of the two is noise. Each mode is measured three times. There are
 
 - the largest difference of a function's share of tottime from the reference, in points of the whole
-  (functions above 1 %), and that function;
+  (functions above 1 %), and that function: the median of the three;
 - the sum of tottime divided by the CPU time of as many rounds of the untraced program, which is
-  measured directly before and after: the two differ by what the machine's speed changed, and if that
-  is much, all of it is measured again. The number of rounds is the report's, if it is exact, or else
-  what the program shows;
-- the functions above 1 % whose share is within two standard errors of the reference.
+  measured directly before and after each time, of all three. The number of rounds is the report's, if
+  it is exact, or else what the program shows;
+- how much the CPU time of an untraced round differed between directly before and after, at most: by
+  that the machine's speed has changed;
+- the functions above 1 % whose share is within two standard errors of the reference, each time.
 """
 import json
 import math
@@ -30,13 +31,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RATE = '999'
 BESIDE = 1.0  # seconds
 LOOK = 0.002
-TRIES = 4
-CHANGED = 1.1  # the ratio above which a measurement is repeated
+TIMES = 3
 RATIO = 0.1  # the ratio of sums should be 1 within this
 SAMPLE = ['--mode', 'sample', '--rate', RATE]
 WAYS = {
     'trace': [],
-    'trace --rate 0': ['--rate', '0'],
     'count+samples': ['--mode', 'count', '--rate', RATE],
     'max-overhead 5': ['--max-overhead', '5'],
 }
@@ -74,12 +73,13 @@ class Figures:
     def error(self, key):
         return math.sqrt(self.variance.get(key, 0)) / (sum(self.tottime.values()) or 1)
 
-    def plus(self, other):
-        both = Figures()
-        for figures in self, other:
-            for key, tottime in figures.tottime.items():
-                both.add(key, tottime, math.sqrt(figures.variance.get(key, 0)))
-        return both
+
+def sum_of(several):
+    total = Figures()
+    for figures in several:
+        for key, tottime in figures.tottime.items():
+            total.add(key, tottime, math.sqrt(figures.variance.get(key, 0)))
+    return total
 
 
 def read_report(path, name, rounds):
@@ -176,47 +176,66 @@ def cprofile(python, name, seconds):
     return figures
 
 
-def compare(reference, figures, rounds_ns):
-    """rounds_ns: CPU times of an untraced round, near the measurement."""
-    large = [key for key in reference.tottime if reference.share(key) > 0.01]
-    points, where = max((100 * abs(figures.share(key) - reference.share(key)), key[2])
-                        for key in large)
-    within = [abs(figures.share(key) - reference.share(key)) <=
-              2 * math.hypot(figures.error(key), reference.error(key)) for key in large]
+def large(reference):
+    return [key for key in reference.tottime if reference.share(key) > 0.01]
+
+
+def difference(reference, figures):
+    """The largest one of shares, in points, and its function's name."""
+    return max((100 * abs(figures.share(key) - reference.share(key)), key[2])
+               for key in large(reference))
+
+
+def is_within(reference, figures, key):
+    return (abs(figures.share(key) - reference.share(key)) <=
+            2 * math.hypot(figures.error(key), reference.error(key)))
+
+
+def compare(reference, measured):
+    """measured: pairs of figures, and CPU times of an untraced round before and after these."""
+    figures = [each for each, _ in measured]
+    points, where = statistics.median_low(difference(reference, each) for each in figures)
+    expected = sum(each.rounds * statistics.mean(rounds_ns) for each, rounds_ns in measured)
+    within = [is_within(reference, each, key) for each in figures for key in large(reference)]
     return {
         'points': points,
         'where': where,
-        'ratio': sum(figures.tottime.values()) /
-                 (figures.rounds * statistics.mean(rounds_ns) or math.inf),
-        'changed': max(rounds_ns) / min(rounds_ns),
-        'within': sum(within) if figures.has_errors else None,
+        'ratio': sum(sum(each.tottime.values()) for each in figures) / (expected or math.inf),
+        'changed': max(max(rounds_ns) / min(rounds_ns) for _, rounds_ns in measured),
+        'within': sum(within) if figures[0].has_errors else None,
         'rows': len(within),
     }
 
 
-def measure_way(program, ctl, seconds, options):
+def measure_way(program, take, rounds_before):
     """Figures, and the CPU times of a round directly before and afterwards."""
-    for _ in range(TRIES):
-        before = program.round_ns(BESIDE)
-        figures = program.record(ctl, seconds, options)
-        rounds_ns = before, program.round_ns(BESIDE)
-        if max(rounds_ns) <= CHANGED * min(rounds_ns):
-            break
-    return figures, rounds_ns
+    figures = take()
+    return figures, (rounds_before, program.round_ns(BESIDE))
+
+
+def measure_ways(program, ctl, seconds):
+    measured = {way: [] for way in WAYS}
+    rounds_ns = program.round_ns(BESIDE)
+    for _ in range(TIMES):
+        for way, options in WAYS.items():
+            measured[way].append(measure_way(
+                program, lambda: program.record(ctl, seconds, options), rounds_ns))
+            rounds_ns = measured[way][-1][1][1]
+    return measured
 
 
 def measure(ctl, python, name, seconds):
     program = Program(python, name)
     before = program.record(ctl, seconds, SAMPLE)
-    measured = {way: measure_way(program, ctl, seconds, options) for way, options in WAYS.items()}
+    measured = measure_ways(program, ctl, seconds)
     after = program.record(ctl, seconds, SAMPLE)
-    rounds_ns = [program.round_ns(BESIDE)]
-    measured['cProfile'] = cprofile(python, name, seconds), rounds_ns
+    rounds_ns = program.round_ns(BESIDE)
+    measured['cProfile'] = [
+        measure_way(program, lambda: cprofile(python, name, seconds), rounds_ns)]
     program.end()
-    reference = before.plus(after)
-    results = {way: compare(reference, *m) for way, m in measured.items()}
-    print('%s: before and after differ by %.1f points' % (
-        name, compare(before, after, rounds_ns)['points']))
+    reference = sum_of([before, after])
+    results = {way: compare(reference, m) for way, m in measured.items()}
+    print('%s: before and after differ by %.1f points' % (name, difference(before, after)[0]))
     for way, r in results.items():
         print('  %-16s %5.1f points (%s), sum %.2f (a round\'s time changed by %.0f %%)%s' % (
             way, r['points'], r['where'], r['ratio'], 100 * (r['changed'] - 1),
