@@ -60,7 +60,7 @@ double cost_undisturbed(double cold_ns, double n, double ns, double times);
 /* The total slowdown of n intervals that take ns undisturbed, and its derivative by ns */
 double cost_cold_slowdown(double cold_ns, double n, double ns);
 double cost_cold_slope(double cold_ns, double n, double ns);
-/* Returns 0 if traps that cost hit_ns are usual ones, 1 if they are slow, and in between if neither is sure. */
+/* Returns 0 if traps that cost hit_ns are usual ones, 1 if they are slow; between if neither is sure. */
 double cost_slowness(double hit_ns);
 /*
  * Where traps are slow, each interval takes that much longer in addition, ns, however short it is: the

@@ -4,8 +4,9 @@
  * working, followed by the provenance. Without a sort key the largest functions come first. On a
  * terminal, a percentage is added, calls of generators and coroutines are distinguished from resumptions, and
  * names are cut to the width. If figures are estimates, the first line states this and figures
- * with a large error are marked; a number of calls of which windows say nothing is not printed. Two differences concern malicious names: terminal control
- * characters are escaped, and the middle of very long names is left out.
+ * with a large error are marked; numbers of calls of which windows say nothing are not printed. Two
+ * differences concern malicious names: terminal control characters are escaped, and the middle of
+ * very long names is left out.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -84,8 +84,8 @@ int collector_can_sample(struct tracee *t, struct diag *diag);
 void collector_report_samples(const struct tracee *t, struct snapshot_target *slot);
 
 /*
- * Implement stop, stopped, clear, turn and a part of start and report of collectors that measure the pace
- * of the target (session/pace.h).
+ * Implement stop, stopped, clear, turn and a part of start and report of collectors that measure the
+ * pace of the target (session/pace.h).
  */
 void collector_pace_start(struct tracee *t);
 void collector_pace_stop(struct tracee *t);

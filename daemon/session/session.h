@@ -128,8 +128,8 @@ void sessions_read_rings(struct sessions *ss);
 
 /*
  * current: returns whether all records from before since_ns (CLOCK_MONOTONIC) of one target (pid) or
- * of all (0) have been processed, and the probes' cost is known; after a stop also the pace. catch_up: works on that until
- * until_ns and returns the same; the event loop does the remainder.
+ * of all (0) have been processed, and the probes' cost is known; after a stop, also its pace.
+ * catch_up: works on that until until_ns and returns the same; the event loop does the remainder.
  */
 bool sessions_current(const struct sessions *ss, pid_t pid, uint64_t since_ns);
 bool sessions_catch_up(struct sessions *ss, pid_t pid, uint64_t since_ns, uint64_t until_ns);

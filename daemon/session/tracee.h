@@ -244,8 +244,8 @@ void tracee_end(struct tracee *t, const char *reason);
 bool tracee_finish(struct tracee *t, uint64_t until_ns);
 bool tracee_stops(const struct tracee *t);
 /*
- * After a stop, when the state is ATTACHED already: settles: something is still being measured that reports
- * will use. settle: goes on with that, every few milliseconds.
+ * After a stop, when the state is ATTACHED already. settles: something is still being measured that
+ * reports will use. settle: goes on with that, to be called every few milliseconds.
  */
 bool tracee_settles(const struct tracee *t);
 void tracee_settle(struct tracee *t);
