@@ -341,8 +341,11 @@ void estimate_count_marks(struct estimate *e, bool on, uint64_t unlike_ns)
 	estimate_fold_end(e);
 	progress_settle(e);
 	e->progress.on = on;
-	if (on)
-		e->progress.marked.lost = gap;
+	if (!on)
+		return;
+	e->progress.marked.lost = gap;
+	e->progress.marked.had_window = e->progress.has_rate;
+	e->progress.marked.before = e->progress.rate * gap;
 }
 
 void estimate_set_marks(struct estimate *e, uint64_t total, double per_ns)

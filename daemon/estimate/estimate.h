@@ -40,9 +40,12 @@ struct estimate_last {
 
 /* Sums over windows in which marks were counted, of calls c of all functions and marks m. */
 struct estimate_marked {
-	double lost;	/* time in ns without windows before these marks were counted */
-	double guessed; /* marks in that time */
-	double total;	/* marks in all, in windows and gaps; 0: unknown */
+	double lost;	 /* time in ns without windows before these marks were counted */
+	double guessed;	 /* marks in that time, if it was like the one after it */
+	bool had_window; /* before that time; then: */
+	double before;	 /* calls in that time if it was like that window; not scaled */
+	double between;	 /* in sums: the part of `guessed` with a window before it */
+	double total;	 /* marks in all, in windows and gaps; 0: unknown */
 	double all_marks, all_calls; /* in windows, weighted like calls of nodes */
 	double calls, marks;	     /* weighted by the gaps that windows represent: */
 	double c2, m2, cm;	     /* sums of c^2, m^2, c m */
@@ -61,6 +64,8 @@ struct estimate_progress {
 	double shown_before;	     /* earlier marks in windows, unweighted */
 	double shown_without;	     /* calls in windows without marks, unweighted */
 	double lost; /* time in ns without windows and without usable marks after it */
+	bool has_rate;
+	double rate; /* calls per ns of the last window */
 };
 
 struct estimate {

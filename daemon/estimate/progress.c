@@ -19,6 +19,8 @@
 #define PROGRESS_ERROR 0.02
 /* Relative error of a ratio that one window shows; it decreases fast with their number */
 #define ONE_WINDOW 0.5
+/* The standard error of what is anywhere between two values, as a part of their distance */
+#define EVENLY_BETWEEN 0.29
 /* Relative error of the number of calls during which no marks were counted, apart from those seen */
 #define UNMARKED_ERROR 0.3
 
@@ -62,6 +64,9 @@ static void add_marked(struct estimate_marked *to, const struct estimate_marked 
 
 	to->lost += m->lost;
 	to->guessed += u * m->guessed;
+	to->before += m->before;
+	to->between += m->had_window ? u * m->guessed : 0;
+	to->had_window |= m->had_window;
 	to->total += u * m->total;
 	to->all_marks += u * m->all_marks;
 	to->all_calls += m->all_calls;
@@ -112,6 +117,8 @@ void progress_add_window(struct estimate *e)
 	struct estimate_progress *p = &e->progress;
 	struct estimate_last *last = &e->last;
 
+	p->has_rate = true;
+	p->rate = last->calls / last->length;
 	last->marked = p->on;
 	last->marks = p->now;
 	p->now = 0;
@@ -136,8 +143,27 @@ static struct estimate_marked all_marked(const struct estimate_progress *p)
 struct calls {
 	double sum;
 	double guessed; /* those for which there were neither windows nor marks */
-	double error;	/* of those, relative */
+	double error;	/* of those */
 };
+
+/*
+ * Calls while marks were chosen: between those that the window before shows, whose own time is as wrong as that
+ * of windows with marks, and those that marks show in the moment after it. Without a window before, the
+ * average of the program shows how far off they may be.
+ */
+static struct calls guess_chosen(const struct estimate *e, const struct estimate_marked *m,
+				 double factor)
+{
+	const double all = e->all_ns + e->gap_ns + e->progress.lost + m->lost;
+	const double between = (m->between + factor * m->before) / 2;
+	const double apart = m->between - factor * m->before, after = m->guessed - m->between;
+	const double average = all > 0 ? m->total * m->lost / all : 0;
+
+	return (struct calls){
+		.guessed = between + after,
+		.error = m->had_window ? EVENLY_BETWEEN * apart : m->guessed - average,
+	};
+}
 
 static struct calls count_calls(const struct estimate *e, const struct estimate_marked *m)
 {
@@ -146,15 +172,15 @@ static struct calls count_calls(const struct estimate *e, const struct estimate_
 	double weighted = fmax(0, e->calls - m->all_calls);
 	double factor = m->total / m->all_marks;
 	double lost = p->lost + (usable(p) ? 0 : p->marked.lost);
-	struct calls c;
+	struct calls c = guess_chosen(e, m, factor);
 
 	seen = fmin(seen, weighted);
-	c.guessed = (weighted - seen) * factor + m->guessed;
+	c.guessed += (weighted - seen) * factor;
 	c.sum = m->total + seen + c.guessed;
 	lost = e->all_ns > 0 ? c.sum * lost / e->all_ns : 0;
 	c.guessed += lost;
 	c.sum += lost;
-	c.error = fmax(UNMARKED_ERROR, fabs(log(factor)) / 2);
+	c.error = hypot(c.error, fmax(UNMARKED_ERROR, fabs(log(factor)) / 2) * c.guessed);
 	return c;
 }
 
@@ -164,9 +190,8 @@ static double common_error(const struct estimate_progress *p, const struct estim
 	double n = effective(m->marks, m->all_marks, m->m2);
 	double shown = p->shown_before + (usable(p) ? p->shown : 0);
 	double of_few = hypot(ONE_WINDOW / (n * n), 1 / shown);
-	double guessed = c->error * c->guessed / c->sum;
 
-	return n > 0 ? hypot(hypot(PROGRESS_ERROR, guessed), of_few) : 1;
+	return n > 0 ? hypot(hypot(PROGRESS_ERROR, c->error / c->sum), of_few) : 1;
 }
 
 double progress_factor(const struct estimate *e, double *ret_error, double *ret_common)

@@ -234,8 +234,8 @@ struct scaling {
 };
 
 /*
- * Returns the exponent of the scale by CPU time, whose error is a; that by elapsed time has the error b, and
- * windows vary by `variation`, a variance.
+ * Returns the exponent of the scale by CPU time, whose error is a; that by elapsed time has the error
+ * b, and windows vary by `variation`, a variance.
  */
 static double best_exponent(double a, double b, double variation)
 {
@@ -247,21 +247,21 @@ static double best_exponent(double a, double b, double variation)
 static void scale_counts(struct estimate_result *r, const struct scaling *s)
 {
 	const double own = s->own, all_ns = r->e->all_ns > 0 ? r->e->all_ns : own;
-	const double of_factor = own > 0 ? s->by_factor / own : NOTHING_LEFT;
-	const double a = own > 0 ? of_inverse(s->total / own) : NOTHING_LEFT;
-	const double b = all_ns > 0 ? estimate_inverse_widened(hypot(s->total, s->kept) / all_ns)
-				    : 0;
+	double a = own > 0 ? s->by_factor / own : NOTHING_LEFT;
+	double b = all_ns > 0 ? hypot(s->by_factor, s->kept) / all_ns : 0;
 	double variation = window_variation(r->e), t;
 	/*
 	 * Windows scaled by elapsed time have another CPU time than the target. What the cost of hits does
 	 * not explain of that, they miss: an idle process that was busy for a short time, for example.
 	 */
-	double missed = r->rest > 0 ? fabs(log(r->rest)) - of_factor - log(2) : 0;
+	double missed = r->rest > 0 ? fabs(log(r->rest)) - a - log(2) : 0;
 
 	if (variation >= 0 && missed > 0)
 		variation = fmax(variation, missed * missed);
-	t = best_exponent(a, b, variation);
+	t = best_exponent(of_inverse(a), b, variation);
 	r->counts = pow(r->rest, t) * pow(wait_rest(r->e), 1 - t);
+	a = own > 0 ? of_inverse(s->total / own) : NOTHING_LEFT;
+	b = all_ns > 0 ? estimate_inverse_widened(hypot(s->total, s->kept) / all_ns) : 0;
 	r->counts_error = hypot(t * a + (1 - t) * b, (1 - t) * sqrt(fmax(0, variation)));
 	if (r->e->calls > 0)
 		r->counts_error = hypot(r->counts_error, r->e->missed / r->e->calls);

@@ -101,6 +101,38 @@ Test(progress, windows_without_marks)
 }
 
 /* A window that shows everything, without a gap: its calls are certain. */
+/*
+ * While marks were chosen, 100 ms, 0 to 200,000 calls were made: the window before shows as many as those
+ * after it, but then there were none for a moment, or not. (In windows, a mark stands for 40.8 calls.)
+ */
+static double while_chosen(double marks_per_ns, double *ret_error)
+{
+	struct estimate_rig m;
+	double calls;
+
+	estimate_rig_init(&m);
+	windows(&m, 1, 1000, 0);
+	estimate_gap(&m.e, 100000000);
+	estimate_count_marks(&m.e, true, 0);
+	windows(&m, 100, 1000, 100);
+	estimate_set_marks(&m.e, 2000000 / CALLS_PER_MARK, marks_per_ns);
+	calls = calls_of(&m, ret_error);
+	estimate_rig_deinit(&m);
+	return calls;
+}
+
+Test(progress, while_marks_were_chosen)
+{
+	double error, of_alike, calls = while_chosen(0, &error);
+
+	cr_assert(fabs(calls - 2160000) < 20000, "%f", calls);
+	cr_assert(error > 70000 && error < 100000, "%f", error);
+	calls = while_chosen(2e-3 / CALLS_PER_MARK, &of_alike);
+	cr_assert(fabs(calls - 2262000) < 20000, "%f", calls);
+	cr_assert(of_alike > 60000 && of_alike < 90000, "%f: not as sure as by marks", of_alike);
+	check_no_leaks();
+}
+
 Test(progress, all_is_seen_before)
 {
 	struct estimate_rig m;
