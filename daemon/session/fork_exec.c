@@ -291,6 +291,7 @@ static void take_another(struct tracee *t, struct probe *next)
 {
 	uint64_t losses[PYP_LOSS_MAX];
 
+	pace_again_end(&t->pace);
 	probe_detach(t->probe);
 	probe_losses(t->probe, losses);
 	for (int i = 0; i < PYP_LOSS_MAX; i++)
