@@ -156,9 +156,9 @@ static void print_row(struct rows *p, uint32_t row)
 	const struct table_row *r = &p->t->rows[row];
 	bool rough_tt = p->errors && is_rough(r->tt, r->tt_variance);
 	bool rough_ct = p->errors && is_rough(r->ct, r->ct_variance);
-	bool rough_nc = p->errors && is_rough_count(r->nc, r->nc_variance);
-	double tt = table_seconds(r->tt), ct = table_seconds(r->ct);
 	bool unknown = p->windowed && is_unknown_count(r->nc, r->nc_variance);
+	bool rough_nc = p->errors && !unknown && is_rough_count(r->nc, r->nc_variance);
+	double tt = table_seconds(r->tt), ct = table_seconds(r->ct);
 	uint64_t calls = unknown ? print_unknown_calls(p) : print_calls(p, row, rough_nc);
 
 	print_time(tt, rough_tt, p->out);
@@ -168,7 +168,7 @@ static void print_row(struct rows *p, uint32_t row)
 	extras_print_row(p->extras, row, p->out);
 	print_name(r, p->columns, p->out);
 	fputc('\n', p->out);
-	p->rough |= (rough_nc && !unknown) || rough_tt || rough_ct;
+	p->rough |= rough_nc || rough_tt || rough_ct;
 }
 
 /* If no row is left, pstats prints nothing, not even the restrictions. */

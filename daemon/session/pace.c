@@ -169,10 +169,9 @@ void pace_again_begin(struct pace *p)
 }
 
 /* A process that has become idle is not waited for. */
-static bool is_idle(const struct pace *p)
+static bool is_idle(const struct pace *p, uint64_t now_ns)
 {
-	return p->until_ns < clock_monotonic_ns() + MEASURE_NS - IDLE_AFTER_NS &&
-	       p->after.c < CPU_LEAST;
+	return p->until_ns < now_ns + MEASURE_NS - IDLE_AFTER_NS && p->after.c < CPU_LEAST;
 }
 
 void pace_again_turn(struct pace *p)
@@ -182,7 +181,7 @@ void pace_again_turn(struct pace *p)
 
 	if (!p->again || now < p->next_ns)
 		return;
-	if (is_idle(p))
+	if (is_idle(p, now))
 		p->until_ns = now;
 	pause = pace_turn(p);
 	p->again = pause;

@@ -73,13 +73,12 @@ class Figures:
     def error(self, key):
         return math.sqrt(self.variance.get(key, 0)) / (sum(self.tottime.values()) or 1)
 
-
-def sum_of(several):
-    total = Figures()
-    for figures in several:
-        for key, tottime in figures.tottime.items():
-            total.add(key, tottime, math.sqrt(figures.variance.get(key, 0)))
-    return total
+    def plus(self, other):
+        both = Figures()
+        for figures in self, other:
+            for key, tottime in figures.tottime.items():
+                both.add(key, tottime, math.sqrt(figures.variance.get(key, 0)))
+        return both
 
 
 def read_report(path, name, rounds):
@@ -207,20 +206,16 @@ def compare(reference, measured):
     }
 
 
-def measure_way(program, take, rounds_before):
-    """Figures, and the CPU times of a round directly before and afterwards."""
-    figures = take()
-    return figures, (rounds_before, program.round_ns(BESIDE))
-
-
 def measure_ways(program, ctl, seconds):
+    """By way: figures, and the CPU times of a round directly before and afterwards."""
     measured = {way: [] for way in WAYS}
-    rounds_ns = program.round_ns(BESIDE)
+    before = program.round_ns(BESIDE)
     for _ in range(TIMES):
         for way, options in WAYS.items():
-            measured[way].append(measure_way(
-                program, lambda: program.record(ctl, seconds, options), rounds_ns))
-            rounds_ns = measured[way][-1][1][1]
+            figures = program.record(ctl, seconds, options)
+            after = program.round_ns(BESIDE)
+            measured[way].append((figures, (before, after)))
+            before = after
     return measured
 
 
@@ -230,10 +225,10 @@ def measure(ctl, python, name, seconds):
     measured = measure_ways(program, ctl, seconds)
     after = program.record(ctl, seconds, SAMPLE)
     rounds_ns = program.round_ns(BESIDE)
-    measured['cProfile'] = [
-        measure_way(program, lambda: cprofile(python, name, seconds), rounds_ns)]
+    figures = cprofile(python, name, seconds)
+    measured['cProfile'] = [(figures, (rounds_ns, program.round_ns(BESIDE)))]
     program.end()
-    reference = sum_of([before, after])
+    reference = before.plus(after)
     results = {way: compare(reference, m) for way, m in measured.items()}
     print('%s: before and after differ by %.1f points' % (name, difference(before, after)[0]))
     for way, r in results.items():

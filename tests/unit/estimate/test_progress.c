@@ -100,7 +100,6 @@ Test(progress, windows_without_marks)
 	check_no_leaks();
 }
 
-/* A window that shows everything, without a gap: its calls are certain. */
 /*
  * While marks were chosen, 100 ms, 0 to 200,000 calls were made: the window before shows as many as those
  * after it, but then there were none for a moment, or not. (In windows, a mark stands for 40.8 calls.)
@@ -133,6 +132,7 @@ Test(progress, while_marks_were_chosen)
 	check_no_leaks();
 }
 
+/* A window that shows everything, without a gap: its calls are certain. */
 Test(progress, all_is_seen_before)
 {
 	struct estimate_rig m;
