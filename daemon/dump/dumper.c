@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "dump/doing.h"
 #include "dump/frames.h"
 #include "dump/tasks.h"
@@ -16,9 +17,14 @@
 #define LOCALS_FRAMES_MAX 256
 #define LOCALS_MAX	  20000
 
-/* After how long a thread between two greenlets is read again: at first, and at most. */
+/*
+ * A thread between two greenlets is read again when it has run for so long: at first, and at most. On a
+ * busy machine it may not run for a long time, so all readings together may take BETWEEN_END_NS.
+ */
 #define BETWEEN_NS     1000000
 #define BETWEEN_MAX_NS 64000000
+#define BETWEEN_END_NS 1000000000
+#define BETWEEN_LOOK   1000000
 
 /*
  * A frame without a code object was reached through an invalid pointer, because the stack changed
@@ -138,20 +144,40 @@ void dumper_free(struct dumper *d)
 	free(d);
 }
 
+/* Whether the thread runs, or will as soon as it has a CPU or the memory that it waits for */
+static bool runs(const struct target_thread *t)
+{
+	return t->state == 'R' || t->state == 'D';
+}
+
 /*
- * Whether a thread that runs has no frames: it may be in the middle of a switch to a new greenlet.
+ * A thread that runs and has no frames: it may be in the middle of a switch to a new greenlet. NULL:
+ * there is none.
  */
-static bool any_between(const struct parts *p)
+static const struct target_thread *find_between(const struct parts *p)
 {
 	for (size_t i = 0; i < p->nstacks; i++) {
 		const struct python_stack *st = &p->stacks[i];
 		const struct target_thread *of = st->n || st->truncated ? NULL
 									: thread_of(p, st->tid);
 
-		if (of && of->state == 'R')
-			return true;
+		if (of && runs(of))
+			return of;
 	}
-	return false;
+	return NULL;
+}
+
+/* Waits until the thread has run for ns more, or no longer runs. */
+static void let_run(const struct parts *p, const struct target_thread *from, uint64_t ns,
+		    uint64_t until_ns)
+{
+	struct target_thread now = *from;
+
+	while (runs(&now) && now.runtime < from->runtime + ns && clock_monotonic_ns() < until_ns) {
+		(void)nanosleep(&(struct timespec){.tv_nsec = BETWEEN_LOOK}, NULL);
+		if (target_thread_read(p->from->target->pid, from->tid, &now) < 0)
+			return;
+	}
 }
 
 static int read_once(struct parts *p, struct diag *diag)
@@ -172,10 +198,15 @@ static int read_once(struct parts *p, struct diag *diag)
 
 static int read_threads(struct parts *p, struct diag *diag)
 {
+	const uint64_t until_ns = clock_monotonic_ns() + BETWEEN_END_NS;
+	const struct target_thread *between;
 	int r = read_once(p, diag);
 
-	for (long ns = BETWEEN_NS; r == 0 && ns <= BETWEEN_MAX_NS && any_between(p); ns *= 2) {
-		(void)nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+	for (uint64_t ns = BETWEEN_NS; r == 0 && ns <= BETWEEN_MAX_NS; ns *= 2) {
+		between = find_between(p);
+		if (!between || clock_monotonic_ns() >= until_ns)
+			break;
+		let_run(p, between, ns, until_ns);
 		drop_threads(p);
 		r = read_once(p, diag);
 	}
