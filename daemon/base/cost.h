@@ -71,8 +71,8 @@ double cost_each(double hit_ns);
 double cost_cold(double hit_ns);
 
 /*
- * The time in ns that a hit of a mark takes (session/marks.h): the trap alone, without what a site's
- * program takes. c: of sites, or unknown
+ * The time in ns that a hit of a mark takes (session/marks.h), with the slowdown after it: a mark's program
+ * does less than a site's. c: of sites, or unknown
  */
 double cost_mark(const struct cost *c);
 
