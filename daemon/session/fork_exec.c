@@ -478,6 +478,7 @@ static void take_over(const struct tracee *from, struct tracee *t)
 	memcpy(t->self_test, from->self_test, sizeof(t->self_test));
 	t->cost = from->cost;
 	t->calibration = calibration_share(from->calibration);
+	t->opcodes = opcodes_share(from->opcodes);
 }
 
 static struct probe_opts spare_opts(const struct tracee *from)

@@ -10,12 +10,12 @@
 /* Rates over shorter times are not representative; with fewer hits, it is worth waiting longer. */
 #define RARE_NS	   UINT64_C(30000000)
 #define RARE_LEAST 300u
-/* An opcode with more than this part of the hits is frequent, unless the budget allows it. */
-#define FREQUENT 0.01
+/* With fewer hits in the first moment, it is uncertain whether an opcode is too frequent. */
+#define SURELY 8.0
 /* A target that uses less CPU time in a moment is idle. */
 #define IDLE_NS UINT64_C(2000000)
 /* If the budget allows none, a single one may exceed it by this factor. */
-#define ONE 4.0
+#define ONE 6.0
 /* After this time, marks that take this little of the budget are given up. */
 #define TRIED_NS UINT64_C(1500000000)
 #define TOO_FEW	 30
@@ -23,7 +23,7 @@
  * Marks that take more than the budget of one by this factor are given up: all the time since they were
  * attached, or in a moment, as they would leave nothing of the limit for windows then.
  */
-#define UNFIT	  2.0
+#define UNFIT	  1.4
 #define SUDDEN	  1.25
 #define MOMENT_NS UINT64_C(50000000)
 /* The number of times that the second step is repeated without the most frequent ones */
@@ -57,11 +57,21 @@ void marks_begin_beside(struct marks *m, uint32_t n, double hit_ns, double sudde
 	begin(m, n, hit_ns, MARKS_MOST, sudden);
 }
 
+void marks_expect(struct marks *m, const uint8_t *v, uint32_t n)
+{
+	if (m->state != MARKS_NEW || m->disappointed || !n || n > m->all)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		m->v[i] = v[i];
+	m->n = n;
+	m->expected = true;
+}
+
 void marks_attached(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,
 		    const uint64_t counts[PYP_MARKS])
 {
 	if (m->state == MARKS_NEW)
-		m->state = MARKS_ALL;
+		m->state = m->expected ? MARKS_RARE : MARKS_ALL;
 	m->begun_ns = m->last_ns = now_ns;
 	m->cpu_ns = m->last_cpu_ns = cpu_ns;
 	m->last_hits = 0;
@@ -169,12 +179,18 @@ static double affordable(const struct marks *m, double own)
 	return m->budget * own / m->hit_ns;
 }
 
+/* The target's own part of so much CPU time. What hits take is known to some percent. */
+static double own_ns(const struct marks *m, uint64_t cpu_ns, const uint64_t *counts)
+{
+	return fmax((double)cpu_ns - m->hit_ns * (double)marks_hits(m, counts),
+		    (double)cpu_ns / 10);
+}
+
 /* cpu_ns: the target's CPU time meanwhile */
 static void take_rates(struct marks *m, uint64_t cpu_ns, const uint64_t *counts)
 {
 	const double taken = m->hit_ns * (double)marks_hits(m, counts);
-	const double own = fmax((double)cpu_ns - taken, (double)cpu_ns / 10);
-	const double most = affordable(m, own);
+	const double own = own_ns(m, cpu_ns, counts), most = affordable(m, own);
 
 	if (taken > own && m->repeats++ < REPEATS) {
 		keep_rarest(m, counts);
@@ -192,20 +208,25 @@ static void wait_for_work(struct marks *m, uint64_t cpu_ns)
 	m->wait_cpu_ns = cpu_ns + IDLE_NS;
 }
 
+static void begin_again(struct marks *m)
+{
+	begin(m, m->all, m->hit_ns, m->budget, m->sudden);
+	m->disappointed = true;
+}
+
 void marks_next(struct marks *m, uint64_t cpu_ns, const uint64_t counts[PYP_MARKS])
 {
-	double own;
-
 	if (cpu_ns - m->cpu_ns < IDLE_NS && marks_hits(m, counts) < RARE_LEAST) {
 		wait_for_work(m, cpu_ns);
 		return;
 	}
 	if (m->state != MARKS_ALL) {
 		take_rates(m, cpu_ns - m->cpu_ns, counts);
+		if (m->state == MARKS_NONE && m->expected)
+			begin_again(m);
 		return;
 	}
-	own = (double)(cpu_ns - m->cpu_ns) - m->hit_ns * (double)marks_hits(m, counts);
-	keep(m, counts, fmax(FREQUENT * (double)marks_hits(m, counts), affordable(m, own)));
+	keep(m, counts, fmax(SURELY, ONE * affordable(m, own_ns(m, cpu_ns - m->cpu_ns, counts))));
 	m->state = m->n ? MARKS_RARE : MARKS_NONE;
 }
 

@@ -45,6 +45,8 @@ struct marks {
 	uint32_t all;				  /* number of marks that there are */
 	uint64_t wait_cpu_ns; /* NEW: attach when the target's CPU time has reached this */
 	unsigned int repeats; /* of the second step */
+	bool expected;	      /* v began as the rare ones of another process; or has been tried: */
+	bool disappointed;
 };
 
 /*
@@ -54,6 +56,11 @@ struct marks {
 void marks_begin(struct marks *m, uint32_t n, double hit_ns, double bound);
 /* The same for marks beside a trace, which takes more: they may take this part of a moment. */
 void marks_begin_beside(struct marks *m, uint32_t n, double hit_ns, double sudden);
+/*
+ * Begins with the second step, with these marks, which were rare in another process of the program. If
+ * none of them is of use, it begins again, with all.
+ */
+void marks_expect(struct marks *m, const uint8_t *v, uint32_t n);
 /* v was attached at now_ns (CLOCK_MONOTONIC), with these counts. cpu_ns: the target's CPU time so far */
 void marks_attached(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,
 		    const uint64_t counts[PYP_MARKS]);

@@ -134,7 +134,7 @@ static void go_on(struct pace *p)
 	if (p->measuring)
 		pace_add(p, p->cpu_ns, hits_of(p));
 	else if (!choosing_waits(&p->choosing, p->cpu_ns) &&
-		 choosing_turn(&p->choosing, p->probe, p->pid))
+		 choosing_turn(&p->choosing, p->probe, p->pid, true))
 		begin_measuring(p);
 }
 

@@ -53,7 +53,7 @@ struct windowed {
 	uint64_t links_ns;   /* estimated time of opening and closing windows */
 	/* When the window was closed, while its records are still being read; 0: they are not. */
 	uint64_t closed_ns, closed_cpu_ns;
-	struct choosing choosing;
+	struct choosing choosing; /* its opcodes are the tracee's */
 	unsigned int marks_given_up;
 	bool marks_are_unfit;
 	double marks_per_ns;	       /* their rate in the beginning */
@@ -75,6 +75,7 @@ struct tracee {
 	/* The thread that owned the uprobe link has ended: see tracee_hold_on. */
 	bool lost_hold;
 	uint64_t lost_hold_ns, until_ns, hold_gap_ns;
+	struct opcodes *opcodes;	 /* NULL: not needed so far */
 	struct calibration *calibration; /* NULL: not possible, or not needed */
 	struct cost cost;		 /* as far as known */
 	bool has_started;		 /* tracing has begun, once at least */

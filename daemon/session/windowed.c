@@ -23,8 +23,9 @@
 #define LINK_SITE_NS 30000.0
 
 #define PART_NS 1000000000ull
-/* Before, the CPU usage is not known. */
-#define KNOWN_NS 20000000ull
+/* Before, the CPU usage is not known: first windows are short ones then, as most processes wait. */
+#define KNOWN_NS     20000000ull
+#define UNKNOWN_CPUS 0.1
 /* The maximum time spent reading a closed window at once, in ns. */
 #define READ_NS 2000000ull
 
@@ -233,7 +234,7 @@ static double cpus_so_far(struct tracee *t)
 		return t->windowed.ctl.cpus;
 	tracee_read_cpu(t);
 	if (now < t->known_ns + KNOWN_NS)
-		return 1;
+		return UNKNOWN_CPUS;
 	return (double)more(t->cpu_ns, t->known_cpu_ns) / (double)(now - t->known_ns);
 }
 
@@ -278,6 +279,7 @@ static void windowed_halt(struct tracee *t)
 		count_gap(t, now);
 	}
 	windowed_marks_report(t);
+	choosing_end(&w->choosing);
 	probe_detach(t->probe);
 	tracee_drain_all(t);
 	profile_end(t->profile, now);
@@ -368,7 +370,7 @@ static uint64_t windowed_due_us(const struct tracee *t)
 	uint64_t due;
 
 	if (windowed_marks_choosing(t))
-		return MARKS_TURN_US;
+		return windowed_marks_due_us(t);
 	due = windows_due(&t->windowed.ctl, tracee_now()) / 1000;
 	return t->windowed.choosing.marks.state == MARKS_KEPT && due > MARKS_LOOK_US ? MARKS_LOOK_US
 										     : due;

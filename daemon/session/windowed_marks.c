@@ -35,13 +35,35 @@ bool windowed_marks_choosing(const struct tracee *t)
 	       w->choosing.marks.state != MARKS_NONE;
 }
 
+uint64_t windowed_marks_due_us(const struct tracee *t)
+{
+	const struct windowed *w = &t->windowed;
+	const bool pays = w->choosing.next && !windows_affords(&w->ctl);
+
+	return windowed_marks_choosing(t) && !pays ? MARKS_TURN_US : MARKS_LOOK_US;
+}
+
+/* Of the processes that have executed this program: tracee_fork shares them. */
+static void find_opcodes(struct tracee *t)
+{
+	choosing_end(&t->windowed.choosing);
+	t->windowed.choosing.opcodes = NULL;
+	if (!t->opcodes || !opcodes_are_of(t->opcodes, &t->plan)) {
+		opcodes_free(t->opcodes);
+		t->opcodes = opcodes_new(&t->plan);
+	}
+	t->windowed.choosing.opcodes = t->opcodes;
+}
+
 static void begin(struct tracee *t, uint64_t unlike_ns)
 {
 	const struct cost cost = tracee_cost(t);
 
+	find_opcodes(t);
 	marks_begin(&t->windowed.choosing.marks, t->plan.nmarks, cost_mark(&cost),
 		    t->opts.max_overhead / 100.0);
 	t->windowed.choosing.end_ns = 0;
+	t->windowed.choosing.next = false;
 	t->windowed.marks_cleared = 0;
 	t->windowed.marks_are_unfit = false;
 	profile_count_marks(t->profile, false, unlike_ns);
@@ -140,7 +162,7 @@ bool windowed_marks_turn(struct tracee *t)
 	give_up(t);
 	if (!windowed_marks_choosing(t))
 		return false;
-	if (choosing_turn(&w->choosing, t->probe, t->target->pid))
+	if (choosing_turn(&w->choosing, t->probe, t->target->pid, windows_affords(&w->ctl)))
 		begin_counting(t);
 	return true;
 }

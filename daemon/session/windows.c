@@ -323,6 +323,11 @@ void windows_closed(struct windows *w, uint64_t now_ns, uint64_t own_ns)
 	w->next_ns = now_ns + (uint64_t)gap_ns(w);
 }
 
+bool windows_affords(const struct windows *w)
+{
+	return w->budget >= 0;
+}
+
 uint64_t windows_due(const struct windows *w, uint64_t now_ns)
 {
 	double left;

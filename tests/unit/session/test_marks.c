@@ -46,10 +46,14 @@ static void go(struct sim *s, uint64_t ns)
 	s->cpu += ns;
 }
 
-static void choose_with(struct sim *s, double hit_ns, const double *per_ms, uint32_t n)
+static void begin(struct sim *s, double hit_ns, const double *per_ms, uint32_t n)
 {
 	*s = (struct sim){.per_ms = per_ms, .n = n, .now = 1000 * MS};
 	marks_begin(&s->m, n, hit_ns, 0.05);
+}
+
+static void go_on(struct sim *s)
+{
 	while (s->m.state < MARKS_KEPT) {
 		cr_assert(++s->steps < 10, "it comes to an end");
 		marks_attached(&s->m, s->now, s->cpu, s->counts);
@@ -58,6 +62,12 @@ static void choose_with(struct sim *s, double hit_ns, const double *per_ms, uint
 		} while (!marks_enough(&s->m, s->now, s->counts));
 		marks_next(&s->m, s->cpu, s->counts);
 	}
+}
+
+static void choose_with(struct sim *s, double hit_ns, const double *per_ms, uint32_t n)
+{
+	begin(s, hit_ns, per_ms, n);
+	go_on(s);
 }
 
 static void choose(struct sim *s, const double *per_ms, uint32_t n)
@@ -94,6 +104,44 @@ Test(marks, the_most_frequent_affordable_ones)
 	cr_assert(kept_per_ms(&s) > 6, "%f", kept_per_ms(&s));
 	cr_assert(kept_per_ms(&s) * 1000 * HIT_NS / 1e9 < 1.2 * 0.005);
 	cr_assert(s.hits < 50000, "it took %llu hits", (unsigned long long)s.hits);
+}
+
+/* In another process of the program, the second step suffices. */
+Test(marks, what_another_process_has_found)
+{
+	double per_ms[60];
+	struct sim first, next;
+	uint8_t rare[PYP_MARKS];
+	uint32_t n = 0;
+
+	for (int i = 0; i < 60; i++)
+		per_ms[i] = i < 10 ? 20000 : i < 20 ? 900 : i < 30 ? 20 : i < 40 ? 3 : 0.2;
+	choose(&first, per_ms, 60);
+	cr_assert_eq(first.m.state, MARKS_KEPT);
+	for (uint8_t i = 10; i < 60; i++)
+		rare[n++] = i;
+	begin(&next, HIT_NS, per_ms, 60);
+	marks_expect(&next.m, rare, n);
+	go_on(&next);
+	cr_assert_eq(next.m.state, MARKS_KEPT);
+	cr_assert(kept_per_ms(&next) > 6, "%f", kept_per_ms(&next));
+	cr_assert(next.hits + 1000 < first.hits, "%llu hits, %llu of the first",
+		  (unsigned long long)next.hits, (unsigned long long)first.hits);
+}
+
+/* The other process did something else. */
+Test(marks, what_another_process_has_found_is_of_no_use)
+{
+	const double per_ms[] = {20000, 20000, 3, 0, 0};
+	const uint8_t rare[] = {3, 4};
+	struct sim s;
+
+	begin(&s, HIT_NS, per_ms, 5);
+	marks_expect(&s.m, rare, 2);
+	cr_assert_eq(s.m.n, 2);
+	go_on(&s);
+	cr_assert_eq(s.m.state, MARKS_KEPT, "it begins again, with all");
+	cr_assert(s.m.n == 1 && s.m.v[0] == 2);
 }
 
 /* Where traps are slow, fewer hits are affordable. */
