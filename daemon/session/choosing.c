@@ -74,7 +74,7 @@ static bool may_begin(struct choosing *c)
 {
 	struct opcodes *o = c->opcodes;
 
-	if (!o || c->marks.disappointed)
+	if (!o || c->marks.alone)
 		return true;
 	if (o->known)
 		marks_expect(&c->marks, o->v, o->n);

@@ -15,7 +15,7 @@
 /* A target that uses less CPU time in a moment is idle. */
 #define IDLE_NS UINT64_C(2000000)
 /* If the budget allows none, a single one may exceed it by this factor. */
-#define ONE 6.0
+#define ONE 8.0
 /* After this time, marks that take this little of the budget are given up. */
 #define TRIED_NS UINT64_C(1500000000)
 #define TOO_FEW	 30
@@ -23,8 +23,8 @@
  * Marks that take more than the budget of one by this factor are given up: all the time since they were
  * attached, or in a moment, as they would leave nothing of the limit for windows then.
  */
-#define UNFIT	  1.4
-#define SUDDEN	  1.25
+#define UNFIT	  1.15
+#define SUDDEN	  1.15
 #define MOMENT_NS UINT64_C(50000000)
 /* The number of times that the second step is repeated without the most frequent ones */
 #define REPEATS 6
@@ -59,7 +59,7 @@ void marks_begin_beside(struct marks *m, uint32_t n, double hit_ns, double sudde
 
 void marks_expect(struct marks *m, const uint8_t *v, uint32_t n)
 {
-	if (m->state != MARKS_NEW || m->disappointed || !n || n > m->all)
+	if (m->state != MARKS_NEW || m->alone || !n || n > m->all)
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		m->v[i] = v[i];
@@ -211,7 +211,7 @@ static void wait_for_work(struct marks *m, uint64_t cpu_ns)
 static void begin_again(struct marks *m)
 {
 	begin(m, m->all, m->hit_ns, m->budget, m->sudden);
-	m->disappointed = true;
+	m->alone = true;
 }
 
 void marks_next(struct marks *m, uint64_t cpu_ns, const uint64_t counts[PYP_MARKS])

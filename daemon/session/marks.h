@@ -45,8 +45,8 @@ struct marks {
 	uint32_t all;				  /* number of marks that there are */
 	uint64_t wait_cpu_ns; /* NEW: attach when the target's CPU time has reached this */
 	unsigned int repeats; /* of the second step */
-	bool expected;	      /* v began as the rare ones of another process; or has been tried: */
-	bool disappointed;
+	bool expected;	      /* v began as the rare ones of another process */
+	bool alone;	      /* those are not to be used */
 };
 
 /*

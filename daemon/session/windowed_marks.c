@@ -150,6 +150,8 @@ static void give_up(struct tracee *t)
 	w->choosing.hits += kept_hits(t);
 	probe_marks_detach(t->probe);
 	begin(t, unlike_ns);
+	/* It does something else now than it did when rare opcodes were found out. */
+	w->choosing.marks.alone = true;
 	if (++w->marks_given_up == GIVE_UP_MAX)
 		w->choosing.marks.state = MARKS_NONE;
 }

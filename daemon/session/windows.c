@@ -67,6 +67,8 @@
 #define DEBT_MAX 5.0
 #define DEBT_S	 0.5
 #define SLACK	 1.25
+/* What is not a window's may be spent in advance: what so many seconds earn. */
+#define AHEAD_S 0.1
 /*
  * An idle target earns nothing. It is assumed to use at least CPUS_MIN CPUs, or it would never be
  * observed again after waiting.
@@ -325,7 +327,7 @@ void windows_closed(struct windows *w, uint64_t now_ns, uint64_t own_ns)
 
 bool windows_affords(const struct windows *w)
 {
-	return w->budget >= 0;
+	return w->budget >= -AHEAD_S * NS * income(w);
 }
 
 uint64_t windows_due(const struct windows *w, uint64_t now_ns)

@@ -68,7 +68,7 @@ void windows_failed(struct windows *w, uint64_t now_ns);
 /* own_ns: how much of the program's own time passed while it was open, by its records. */
 void windows_closed(struct windows *w, uint64_t now_ns, uint64_t own_ns);
 
-/* Returns whether all that probes took is paid for, so that it may be spent on something else. */
+/* Returns whether what probes took is paid for, or nearly, so that something else may be spent. */
 bool windows_affords(const struct windows *w);
 
 /* Returns the cost of opening and closing a window, given the target's current CPU usage, in ns. */
