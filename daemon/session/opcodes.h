@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/cleanup.h"
 #include "plan/plan.h"
 #include "pyprof/bpf_abi.h"
 
@@ -27,7 +26,6 @@ struct opcodes {
 struct opcodes *opcodes_new(const struct plan *plan);
 struct opcodes *opcodes_share(struct opcodes *o);
 void opcodes_free(struct opcodes *o);
-DEFINE_FREEP(struct opcodes, opcodes_free)
 
 /* Returns whether they are those of this plan. */
 bool opcodes_are_of(const struct opcodes *o, const struct plan *plan);

@@ -18,7 +18,7 @@ void windowed_marks_begin(struct tracee *t);
  * while none is open.
  */
 bool windowed_marks_turn(struct tracee *t);
-/* Returns whether marks are being chosen, and then in how many us windowed_marks_turn is to be called. */
+/* Returns whether marks are being chosen. due: then, in how many us windowed_marks_turn is to be called. */
 #define MARKS_TURN_US 500
 bool windowed_marks_choosing(const struct tracee *t);
 uint64_t windowed_marks_due_us(const struct tracee *t);

@@ -40,14 +40,13 @@ uint64_t windowed_marks_due_us(const struct tracee *t)
 	const struct windowed *w = &t->windowed;
 	const bool pays = w->choosing.next && !windows_affords(&w->ctl);
 
-	return windowed_marks_choosing(t) && !pays ? MARKS_TURN_US : MARKS_LOOK_US;
+	return pays ? MARKS_LOOK_US : MARKS_TURN_US;
 }
 
 /* Of the processes that have executed this program: tracee_fork shares them. */
 static void find_opcodes(struct tracee *t)
 {
 	choosing_end(&t->windowed.choosing);
-	t->windowed.choosing.opcodes = NULL;
 	if (!t->opcodes || !opcodes_are_of(t->opcodes, &t->plan)) {
 		opcodes_free(t->opcodes);
 		t->opcodes = opcodes_new(&t->plan);

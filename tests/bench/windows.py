@@ -240,9 +240,14 @@ def costs_of(spans):
     return [total[i + 1] / total[i] if total[i] else 0 for i in range(0, 2 * SLOTS, 2)]
 
 
+def untraced(span, costs):
+    """The CPU time that these rounds would have taken."""
+    return sum(span[2 * i] * cost for i, cost in enumerate(costs))
+
+
 def slower(span, costs):
     """The slowdown of these rounds compared with untraced ones, in percent; None: no rounds."""
-    expected = sum(span[2 * i] * cost for i, cost in enumerate(costs))
+    expected = untraced(span, costs)
     return 100 * (sum(span[1::2]) / expected - 1) if expected else None
 
 
@@ -307,8 +312,8 @@ def hit_ns(ctl, python, name):
                                                       ['--mode', 'trace', '--rate', '0'])
     costs = costs_of(progress.between(*times) for times in undisturbed)
     during = progress.between(*traced)
-    expected = sum(during[2 * i] * cost for i, cost in enumerate(costs))
-    return (sum(during[1::2]) - expected) / (2 * sum(r['ncalls'] for r in report['functions']))
+    hits = 2 * sum(r['ncalls'] for r in report['functions'])
+    return (sum(during[1::2]) - untraced(during, costs)) / hits
 
 
 def measure(ctl, python, name, seconds):
