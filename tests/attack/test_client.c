@@ -64,7 +64,7 @@ static void teardown(void)
 	free(rows);
 }
 
-TestSuite(client, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(client, .init = setup, .fini = teardown);
 
 /* ---- the server ---- */
 

@@ -41,7 +41,7 @@ static void teardown(void)
 	pyprofd_shutdown(&d);
 }
 
-TestSuite(clients, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(clients, .init = setup, .fini = teardown);
 
 static int dial(void)
 {

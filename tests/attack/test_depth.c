@@ -62,7 +62,7 @@ static void teardown(void)
 	traced_stop(&busy);
 }
 
-TestSuite(depth, .init = setup, .fini = teardown, .timeout = 100);
+TestSuite(depth, .init = setup, .fini = teardown);
 
 static struct snapshot *take(void)
 {

@@ -24,7 +24,7 @@ static void end(void)
 	fuse_rig_end(&rig);
 }
 
-TestSuite(exec, .init = fuse_rig_require, .fini = end, .timeout = 100);
+TestSuite(exec, .init = fuse_rig_require, .fini = end);
 
 static void start_hostile(void)
 {

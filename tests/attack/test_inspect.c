@@ -35,7 +35,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(inspect, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(inspect, .init = setup, .fini = teardown);
 
 static void attach_fails(void (*helper)(int chan), int exit, const char *what, double seconds)
 {

@@ -39,7 +39,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(killed, .init = setup, .fini = teardown, .timeout = 100);
+TestSuite(killed, .init = setup, .fini = teardown);
 
 static pid_t start(const char *const *args)
 {

@@ -19,7 +19,7 @@
 #include "harness/test.h"
 #include "harness/traced.h"
 
-TestSuite(leaks, .init = caps_require_bpf, .timeout = 120);
+TestSuite(leaks, .init = caps_require_bpf);
 
 #define KILLS 8u
 

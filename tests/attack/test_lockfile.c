@@ -47,7 +47,7 @@ static void teardown(void)
 		pyprofd_deinit(&d);
 }
 
-TestSuite(lockfile, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(lockfile, .init = setup, .fini = teardown);
 
 /* Start another user's process that runs prepare, reports success, and stays. */
 static void as_stranger(bool (*prepare)(void))

@@ -15,7 +15,7 @@
 #define CALLS	 200u /* limit of system calls, far below the number of elements */
 #define FDS	 1024
 
-TestSuite(map_clear, .init = caps_require_bpf, .timeout = 60);
+TestSuite(map_clear, .init = caps_require_bpf);
 
 /* Interposes libbpf's functions to count calls. */
 static unsigned int calls;

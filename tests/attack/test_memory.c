@@ -19,7 +19,7 @@ static void end(void)
 	fuse_rig_end(&rig);
 }
 
-TestSuite(memory, .init = fuse_rig_require, .fini = end, .timeout = 100);
+TestSuite(memory, .init = fuse_rig_require, .fini = end);
 
 static void cover(void)
 {

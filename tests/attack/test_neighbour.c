@@ -42,7 +42,7 @@ static void teardown(void)
 	cpu_group_remove();
 }
 
-TestSuite(neighbour, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(neighbour, .init = setup, .fini = teardown);
 
 static json_int_t lost(const struct traced *t)
 {

@@ -51,7 +51,7 @@ static void teardown(void)
 		pyprofd_deinit(&d);
 }
 
-TestSuite(outfile, .init = setup, .fini = teardown, .timeout = 100);
+TestSuite(outfile, .init = setup, .fini = teardown);
 
 /* A path in the shared directory. */
 static const char *in_shared(const char *name, char out[192])

@@ -41,7 +41,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(output, .fini = teardown, .timeout = 100);
+TestSuite(output, .fini = teardown);
 
 /* Peak resident memory of the daemon in bytes */
 static long long peak_rss(void)

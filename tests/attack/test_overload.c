@@ -45,7 +45,7 @@ static void teardown(void)
 	cpu_group_remove();
 }
 
-TestSuite(overload, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(overload, .init = setup, .fini = teardown);
 
 /* One CPU for the target, the others for all other processes */
 static void pin(pid_t to_pin)

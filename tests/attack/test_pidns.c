@@ -15,7 +15,7 @@
 
 #define SAMPLES 30u /* number of samples to wait for, at 1000 per second of CPU time */
 
-TestSuite(pidns, .init = caps_require_bpf, .timeout = 60);
+TestSuite(pidns, .init = caps_require_bpf);
 
 static bool is_sampled(struct traced *t, void *ctx)
 {

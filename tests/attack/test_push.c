@@ -49,7 +49,7 @@ static void teardown(void)
 	temp_dir_remove(dir);
 }
 
-TestSuite(push, .init = setup, .fini = teardown, .timeout = 2 * DEADLINE_S);
+TestSuite(push, .init = setup, .fini = teardown);
 
 static void start(const char *kind)
 {

@@ -31,7 +31,7 @@
 #define SECTOR	  512
 #define DISK_SIZE 1048576
 
-TestSuite(scratch, .timeout = 90);
+TestSuite(scratch);
 
 /* ---- a disk of root ---------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 
 #define V1 "/sys/fs/cgroup"
 
-TestSuite(scratch_bounds, .timeout = 90);
+TestSuite(scratch_bounds);
 
 /* ---- resources --------------------------------------------------------------------------- */
 

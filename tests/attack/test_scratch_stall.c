@@ -15,7 +15,7 @@
 #include "harness/tool.h"
 #include "harness/traced.h"
 
-TestSuite(scratch_stall, .timeout = 40);
+TestSuite(scratch_stall);
 
 /* ---- a file system that does not respond ------------------------------------------------- */
 

@@ -13,7 +13,7 @@
 #include "harness/test.h"
 #include "harness/traced.h"
 
-TestSuite(stale, .init = caps_require_bpf, .timeout = 120);
+TestSuite(stale, .init = caps_require_bpf);
 
 /* Write a breakpoint as uprobes leave it: one byte in the process's copy of its code. */
 static void leave_behind(const struct sites *sites, pid_t pid, unsigned int site)

@@ -39,7 +39,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(targets, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(targets, .init = setup, .fini = teardown);
 
 static pid_t fork_member(unsigned int by)
 {

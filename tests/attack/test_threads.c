@@ -56,7 +56,7 @@ static void teardown(void)
 	traced_stop(&server);
 }
 
-TestSuite(threads, .init = setup, .fini = teardown, .timeout = 3600);
+TestSuite(threads, .init = setup, .fini = teardown);
 
 static void setup_workers(void)
 {
@@ -95,7 +95,7 @@ static void teardown_workers(void)
 	traced_stop(&server);
 }
 
-TestSuite(workers, .init = setup_workers, .fini = teardown_workers, .timeout = 600);
+TestSuite(workers, .init = setup_workers, .fini = teardown_workers);
 
 static uint64_t status_kib(pid_t pid, const char *field)
 {

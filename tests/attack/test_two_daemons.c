@@ -11,7 +11,7 @@
 #include "harness/test.h"
 #include "harness/traced.h"
 
-TestSuite(two_daemons, .init = caps_require_bpf, .timeout = 120);
+TestSuite(two_daemons, .init = caps_require_bpf);
 
 static bool warns(const struct pyprofd *d, const char *what)
 {

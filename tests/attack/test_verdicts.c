@@ -107,7 +107,7 @@ static void teardown(void)
 	pyprofd_end(&d);
 }
 
-TestSuite(verdicts, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(verdicts, .init = setup, .fini = teardown);
 
 Test(verdicts, are_kept_by_user)
 {

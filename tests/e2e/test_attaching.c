@@ -42,7 +42,7 @@ static void teardown(void)
 	rmdir(cache);
 }
 
-TestSuite(attaching, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(attaching, .init = setup, .fini = teardown);
 
 /* The step at which a process is being attached; "": it is not. */
 static void step_of(const json_t *status, pid_t pid, char ret[32])

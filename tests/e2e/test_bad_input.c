@@ -36,7 +36,7 @@ static void teardown(void)
 	traced_finish(&t);
 }
 
-TestSuite(bad_input, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(bad_input, .init = setup, .fini = teardown);
 
 static void check_exit(struct ran r, int status)
 {

@@ -132,7 +132,7 @@ static void teardown(void)
 	temp_dir_remove(root);
 }
 
-TestSuite(cgroups, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(cgroups, .init = setup, .fini = teardown);
 
 static const char *text_of(const json_t *o, const char *key)
 {

@@ -33,7 +33,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(commands, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(commands, .init = setup, .fini = teardown);
 
 static json_int_t number(json_t *target, const char *key)
 {

@@ -41,7 +41,7 @@ static void setup(void)
 	pyprofd_file(&d, "keep", keep, sizeof(keep));
 }
 
-TestSuite(continuous, .init = setup, .timeout = 180);
+TestSuite(continuous, .init = setup);
 
 /* ---- processes ---- */
 

@@ -25,7 +25,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(counters, .init = setup, .fini = teardown, .timeout = 240);
+TestSuite(counters, .init = setup, .fini = teardown);
 
 /*
  * The allowed difference: the kernel's figures include the end of the reading before the call and

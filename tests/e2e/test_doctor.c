@@ -36,7 +36,7 @@ static void teardown(void)
 	pyprofd_deinit(&d);
 }
 
-TestSuite(doctor, .init = setup, .fini = teardown, .timeout = 280);
+TestSuite(doctor, .init = setup, .fini = teardown);
 
 /* Returns the output from "plan" on; the lines before it contain the path. */
 static char *sites_of(const char *said)

@@ -21,7 +21,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(durations, .init = setup, .fini = teardown, .timeout = 240);
+TestSuite(durations, .init = setup, .fini = teardown);
 
 #define ATTEMPTS 8 /* the machine may be busy, between the program's clock and the call's begin */
 

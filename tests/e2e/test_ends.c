@@ -33,7 +33,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(ends, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(ends, .init = setup, .fini = teardown);
 
 static const char *in_dir(const char *name)
 {

@@ -13,7 +13,7 @@
 #include "harness/test.h"
 #include "harness/tool.h"
 
-TestSuite(fleet, .init = fleet_setup, .fini = fleet_teardown, .timeout = 300);
+TestSuite(fleet, .init = fleet_setup, .fini = fleet_teardown);
 
 Test(fleet, sums_are_those_of_the_merged_files)
 {

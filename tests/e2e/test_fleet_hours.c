@@ -32,7 +32,7 @@ static void begin(const char *mode)
 	cr_assert(setenv("TZ", "UTC", 1) == 0);
 }
 
-TestSuite(fleet_hours, .init = fleet_setup, .fini = fleet_teardown, .timeout = 300);
+TestSuite(fleet_hours, .init = fleet_setup, .fini = fleet_teardown);
 
 static char *ask(const char *sql)
 {

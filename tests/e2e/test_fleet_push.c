@@ -14,7 +14,7 @@
 #include "push/kinds.h"
 #include "push/transport.h"
 
-TestSuite(fleet_push, .init = fleet_setup, .fini = fleet_teardown, .timeout = 300);
+TestSuite(fleet_push, .init = fleet_setup, .fini = fleet_teardown);
 
 /* As a daemon's sender, without its process */
 static struct transport *start_sending(int port)

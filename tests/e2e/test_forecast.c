@@ -29,7 +29,7 @@ static void teardown(void)
 	traced_stop(&busy);
 }
 
-TestSuite(forecast, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(forecast, .init = setup, .fini = teardown);
 
 static double percent(const json_t *target, const char *key)
 {

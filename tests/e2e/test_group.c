@@ -27,7 +27,7 @@ static void setup(void)
 	assert_ok(chmod(d.dir, 0755));
 }
 
-TestSuite(group, .init = setup, .timeout = 120);
+TestSuite(group, .init = setup);
 
 static void as(uid_t uid, gid_t group)
 {

@@ -41,7 +41,7 @@ static void teardown(void)
 	traced_finish(&t);
 }
 
-TestSuite(http, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(http, .init = setup, .fini = teardown);
 
 /* --- raw --- */
 

@@ -110,7 +110,7 @@ static void finish(void)
 	temp_dir_delete(dir);
 }
 
-TestSuite(http_listener, .timeout = 240);
+TestSuite(http_listener);
 
 /* ---- curl ---- */
 

@@ -62,7 +62,7 @@ static void assert_about(const char *text, const char *func, const char *what)
 	cr_assert(end && found && found < end, "%s: no '%s' in\n%s", func, what, text);
 }
 
-Test(lines, source_is_read_as_the_user_of_the_target, .timeout = 120)
+Test(lines, source_is_read_as_the_user_of_the_target)
 {
 	char readable[128], secret[128], fifo[128], saved[128], *text;
 	const char *seen;
@@ -104,7 +104,7 @@ Test(lines, source_is_read_as_the_user_of_the_target, .timeout = 120)
 	pyprofd_deinit(&d);
 }
 
-Test(lines, without_samples, .timeout = 60)
+Test(lines, without_samples)
 {
 	char script[128], saved[128];
 	FILE *f;

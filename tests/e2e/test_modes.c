@@ -29,7 +29,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(modes, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(modes, .init = setup, .fini = teardown);
 
 static void attach(const char *mode)
 {

@@ -33,7 +33,7 @@ static void teardown(void)
 	traced_finish(&t);
 }
 
-TestSuite(outputs, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(outputs, .init = setup, .fini = teardown);
 
 /* The first bytes of these formats; of others, only check that the output is not empty. */
 static const struct {

@@ -127,7 +127,7 @@ static void teardown(void)
 	pyprofd_deinit(&d);
 }
 
-TestSuite(prefork, .init = setup, .fini = teardown, .timeout = 240);
+TestSuite(prefork, .init = setup, .fini = teardown);
 
 static void end_server(void)
 {

@@ -37,7 +37,7 @@ static void teardown(void)
 	pyprofd_end(&d);
 }
 
-TestSuite(ps, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(ps, .init = setup, .fini = teardown);
 
 /* body prints a line when it is ready. */
 static struct program start(const char *word, const char *body, char line[64])

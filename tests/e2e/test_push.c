@@ -34,7 +34,7 @@ static void teardown(void)
 	temp_dir_remove(dir);
 }
 
-TestSuite(push, .init = setup, .fini = teardown, .timeout = 180);
+TestSuite(push, .init = setup, .fini = teardown);
 
 /* ---- sums ---- */
 

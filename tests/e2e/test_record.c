@@ -35,7 +35,7 @@ static void teardown(void)
 	pyprofd_deinit(&d);
 }
 
-TestSuite(record, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(record, .init = setup, .fini = teardown);
 
 /* Checks that this is a profile of the target, as JSON, with calls. */
 static void check_profile(const char *text)

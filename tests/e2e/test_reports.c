@@ -61,7 +61,7 @@ static void teardown(void)
 	pyprofd_deinit(&d);
 }
 
-TestSuite(reports, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(reports, .init = setup, .fini = teardown);
 
 static void record(void)
 {

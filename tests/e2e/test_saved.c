@@ -35,7 +35,7 @@ static void teardown(void)
 	pyprofd_deinit(&d);
 }
 
-TestSuite(saved, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(saved, .init = setup, .fini = teardown);
 
 static void run(const char *slowness, const char *file)
 {

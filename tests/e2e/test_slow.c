@@ -29,7 +29,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(slow, .init = setup, .fini = teardown, .timeout = 240);
+TestSuite(slow, .init = setup, .fini = teardown);
 
 static void start_target(const char *exe, const char *program, const char *a, const char *b)
 {
@@ -157,7 +157,7 @@ static void record_service(const char *exe, const char *file)
 	end();
 }
 
-Test(slow, planted_requests, .timeout = 900)
+Test(slow, planted_requests)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_few(v);

@@ -30,7 +30,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(timeline, .init = setup, .fini = teardown, .timeout = 240);
+TestSuite(timeline, .init = setup, .fini = teardown);
 
 /* Start a target, wait for "ready", and attach. */
 static void start(const char *exe, const char *program, const char *arg)

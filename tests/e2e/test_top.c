@@ -43,7 +43,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(top, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(top, .init = setup, .fini = teardown);
 
 struct size {
 	unsigned short columns, lines;
@@ -436,7 +436,7 @@ static void teardown_continuous(void)
 	traced_stop(&idle);
 }
 
-TestSuite(top_continuous, .init = setup_continuous, .fini = teardown_continuous, .timeout = 180);
+TestSuite(top_continuous, .init = setup_continuous, .fini = teardown_continuous);
 
 /* The number of kept intervals, and their samples */
 static int64_t history(int64_t *ret_samples)

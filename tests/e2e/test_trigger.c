@@ -28,7 +28,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(trigger, .init = setup, .fini = teardown, .timeout = 240);
+TestSuite(trigger, .init = setup, .fini = teardown);
 
 static void start(const char *exe, const char *program, const char *a, const char *b)
 {

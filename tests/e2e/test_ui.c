@@ -83,7 +83,7 @@ static void teardown(void)
 	traced_stop(&t);
 }
 
-TestSuite(ui, .init = setup, .fini = teardown, .timeout = 240);
+TestSuite(ui, .init = setup, .fini = teardown);
 
 /* --- requests --- */
 

@@ -81,7 +81,7 @@ static void teardown(void)
 		free(tool_run(rm));
 }
 
-TestSuite(unit, .init = setup, .fini = teardown, .timeout = 120);
+TestSuite(unit, .init = setup, .fini = teardown);
 
 static void start_confined(const char *without)
 {

@@ -276,12 +276,12 @@ static void check_walk(const char *kind, const char *module)
 	pyprofd_deinit(&d);
 }
 
-Test(walk, flask, .timeout = 240)
+Test(walk, flask)
 {
 	check_walk("flask", "flask");
 }
 
-Test(walk, asyncio, .timeout = 240)
+Test(walk, asyncio)
 {
 	check_walk("asyncio", "aiohttp");
 }

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "harness/caps.h"
+#include "harness/patience.h"
 #include "harness/python.h"
 #include "harness/temp_dir.h"
 #include "harness/test.h"
@@ -203,13 +204,12 @@ static void hear(struct attack *a, pid_t doctor)
 
 void attack_follow(struct attack *a, pid_t doctor)
 {
-	const double end = traced_seconds() + TRACED_DEADLINE;
 	FILE *f;
 
 	while (waitpid(doctor, NULL, WNOHANG) == 0) {
 		hear(a, doctor);
-		cr_assert(traced_seconds() < end, "doctor does not end");
-		nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+		cr_assert(!patience_over(), "doctor does not end");
+		patience_step();
 	}
 	f = fopen(attack_path(a, "doctor"), "re");
 	cr_assert(f);

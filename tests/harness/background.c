@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "harness/patience.h"
 #include "harness/python.h"
 #include "harness/test.h"
 
@@ -31,7 +32,6 @@ static void child_main(const struct pyprofd *d, const char *errors, const char *
 pid_t background_start(const struct pyprofd *d, const char *errors, bool (*records)(void),
 		       const char *const *args)
 {
-	double deadline = traced_seconds() + DAEMON_DEADLINE;
 	pid_t child = fork();
 
 	cr_assert(child >= 0);
@@ -39,8 +39,8 @@ pid_t background_start(const struct pyprofd *d, const char *errors, bool (*recor
 		child_main(d, errors, args);
 	while (!records()) {
 		cr_assert(waitpid(child, NULL, WNOHANG) == 0, "pyprofctl has ended");
-		cr_assert(traced_seconds() < deadline, "nothing is being recorded");
-		usleep(10000);
+		cr_assert(!patience_over(), "nothing is being recorded");
+		patience_step();
 	}
 	return child;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "harness/patience.h"
 #include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/tool.h"
@@ -60,16 +61,12 @@ static bool answers(const struct clickhouse *c)
 
 static void wait_ready(struct clickhouse *c)
 {
-	for (int i = 0; i < READY_TRIES; i++) {
-		const struct timespec step = {.tv_nsec = 20 * 1000 * 1000};
-
-		if (answers(c))
-			return;
+	while (!answers(c)) {
 		cr_assert(waitpid(c->pid, NULL, WNOHANG) == 0, "the server has ended: see %s/log",
 			  c->dir);
-		nanosleep(&step, NULL);
+		cr_assert(!patience_over(), "the server does not answer: see %s/log", c->dir);
+		patience_step();
 	}
-	cr_assert_fail("the server does not answer: see %s/log", c->dir);
 }
 
 /* The configuration names the port by the environment, and data relative to the working directory. */

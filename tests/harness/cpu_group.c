@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/patience.h"
 #include "harness/test.h"
 
 #define CPU_GROUPS "/sys/fs/cgroup/cpu"
@@ -55,10 +56,8 @@ void cpu_group_quota(long us)
 
 void cpu_group_remove(void)
 {
-	const struct timespec moment = {.tv_nsec = 20000000};
-
 	/* EBUSY: a process is still in it */
-	for (int i = 0; i < 500 && group[0] && rmdir(group) < 0 && errno == EBUSY; i++)
-		nanosleep(&moment, NULL);
+	while (group[0] && rmdir(group) < 0 && errno == EBUSY && !patience_over())
+		patience_step();
 	group[0] = '\0';
 }

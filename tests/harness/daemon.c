@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "harness/patience.h"
 #include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 
 #define ARGS_MAX 48
-#define STEP_MS	 5
 
 struct command {
 	const char *program;
@@ -32,20 +32,6 @@ struct command {
 	bool group; /* a process group of its own */
 	const char *const *by;
 };
-
-static double seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-/* The conditions have no file descriptors to wait for, so poll them once per step. */
-static void step(void)
-{
-	poll(NULL, 0, STEP_MS);
-}
 
 /* Processes ---------------------------------------------------------------------------------- */
 
@@ -116,17 +102,16 @@ static pid_t spawn(const struct command *c)
 /* Returns the exit status, or 128 + the signal. */
 static int wait_end(pid_t pid, const char *what)
 {
-	double end = seconds() + DAEMON_DEADLINE;
 	int status;
 	pid_t r;
 
 	while ((r = waitpid(pid, &status, WNOHANG)) == 0) {
-		if (seconds() >= end) {
+		if (patience_over()) {
 			kill(pid, SIGKILL);
 			waitpid(pid, &status, 0);
 			cr_assert_fail("%s did not end in time", what);
 		}
-		step();
+		patience_step();
 	}
 	cr_assert(r == pid, "%s: %s", what, strerror(errno));
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -252,7 +237,6 @@ void pyprofd_launch(struct pyprofd *d, ...)
 
 void pyprofd_ready(struct pyprofd *d)
 {
-	double end = seconds() + DAEMON_DEADLINE;
 	struct ran r;
 
 	for (;;) {
@@ -267,8 +251,8 @@ void pyprofd_ready(struct pyprofd *d)
 		ran_free(&r);
 		waitid(P_PID, (id_t)d->pid, &info, WEXITED | WNOHANG | WNOWAIT);
 		cr_assert(info.si_pid == 0, "pyprofd has ended: %s", file_text(d->err, NULL));
-		cr_assert(seconds() < end, "pyprofd is not ready: %s", file_text(d->err, NULL));
-		step();
+		cr_assert(!patience_over(), "pyprofd is not ready: %s", file_text(d->err, NULL));
+		patience_step();
 	}
 	ran_free(&r);
 }
@@ -286,15 +270,14 @@ void pyprofd_start(struct pyprofd *d, ...)
 
 static void check_alone(pid_t group)
 {
-	double end = seconds() + DAEMON_DEADLINE;
 
 	while (kill(-group, 0) == 0) {
 		waitpid(-group, NULL, WNOHANG);
-		if (seconds() >= end) {
+		if (patience_over()) {
 			kill(-group, SIGKILL);
 			cr_assert_fail("pyprofd left a process behind");
 		}
-		step();
+		patience_step();
 	}
 }
 
@@ -541,14 +524,12 @@ json_t *ctl_target_of(const struct pyprofd *d, pid_t pid)
 
 json_t *ctl_target_at_rest(const struct pyprofd *d, size_t i)
 {
-	const struct timespec moment = {.tv_nsec = 20000000};
-	const uint64_t end = clock_monotonic_ns() + (uint64_t)(DAEMON_DEADLINE * 1e9);
 	json_t *target = ctl_target(d, i);
 
 	while (!strcmp(json_string_value(json_object_get(target, "state")), "stopping")) {
-		cr_assert(clock_monotonic_ns() < end, "the target is still being stopped");
+		cr_assert(!patience_over(), "the target is still being stopped");
 		json_decref(target);
-		nanosleep(&moment, NULL);
+		patience_step();
 		target = ctl_target(d, i);
 	}
 	return target;

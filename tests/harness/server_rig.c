@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/sockpath.h"
+#include "harness/patience.h"
 #include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "server/socket.h"
@@ -43,9 +44,8 @@ void server_rig_drain(void)
 
 void server_rig_wait_drained(void)
 {
-	uint64_t end = server_rig_ms() + SERVER_RIG_DEADLINE_MS;
 
-	while (!rig.drained && server_rig_ms() < end)
+	while (!rig.drained && !patience_over())
 		server_rig_turn();
 	cr_assert(rig.drained == 1);
 }
@@ -117,9 +117,8 @@ int server_rig_http_client(void)
 
 void server_rig_put(int fd, const char *data, size_t n)
 {
-	uint64_t end = server_rig_ms() + SERVER_RIG_DEADLINE_MS;
 
-	while (n && server_rig_ms() < end) {
+	while (n && !patience_over()) {
 		ssize_t w = send(fd, data, n, MSG_NOSIGNAL);
 
 		if (w < 0 && errno != EAGAIN)
@@ -164,13 +163,12 @@ size_t reply_length(const char *buf)
 
 char *server_rig_get(int fd, bool *eof)
 {
-	uint64_t end = server_rig_ms() + SERVER_RIG_DEADLINE_MS;
 	char *buf = calloc(1, 4096);
 	size_t n = 0, size = 4096;
 
 	if (eof)
 		*eof = false;
-	while (server_rig_ms() < end) {
+	while (!patience_over()) {
 		ssize_t r;
 		size_t want = reply_length(buf);
 

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "harness/caps.h"
+#include "harness/patience.h"
 #include "harness/place.h"
 #include "harness/sites.h"
 #include "harness/test.h"
@@ -27,25 +28,20 @@
 #define STEP_US	    20000u
 #define CATCH_UP_NS 20000000u
 
-static double seconds_of(clockid_t clock)
+double traced_seconds(void)
 {
 	struct timespec ts;
 
-	assert_ok(clock_gettime(clock, &ts));
+	assert_ok(clock_gettime(CLOCK_MONOTONIC, &ts));
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-double traced_seconds(void)
-{
-	return seconds_of(CLOCK_MONOTONIC);
 }
 
 double traced_cpu_seconds(const struct traced *t)
 {
-	clockid_t clock;
+	double used = patience_cpu_s(t->pid);
 
-	assert_ok(clock_getcpuclockid(t->pid, &clock));
-	return seconds_of(clock);
+	cr_assert(used >= 0, "the target has gone");
+	return used;
 }
 
 /* The number of descriptors whose target begins with this. */
@@ -250,11 +246,9 @@ static void step(struct traced *t)
 
 void traced_until(struct traced *t, traced_cond cond, void *ctx, const char *what)
 {
-	double end = traced_seconds() + TRACED_DEADLINE;
-
 	while (!cond(t, ctx)) {
-		cr_assert(traced_seconds() < end, "waited %u s for %s; the target said \"%s\"",
-			  TRACED_DEADLINE, what, t->output);
+		cr_assert(!patience_over(), "waited for %s; the target said \"%s\"", what,
+			  t->output);
 		step(t);
 	}
 }
@@ -291,6 +285,24 @@ void traced_halt(struct traced *t)
 
 	assert_diag_ok(sessions_stop(t->sessions, 0, &diag), &diag);
 	traced_until(t, has_halted, NULL, "the end of a stop");
+}
+
+struct work {
+	double until; /* CPU time, seconds */
+};
+
+static bool has_worked(struct traced *t, void *ctx)
+{
+	const struct work *w = ctx;
+
+	return traced_cpu_seconds(t) >= w->until;
+}
+
+void traced_work(struct traced *t, unsigned int cpu_ms)
+{
+	struct work w = {.until = traced_cpu_seconds(t) + cpu_ms / 1e3};
+
+	traced_until(t, has_worked, &w, "the target's work");
 }
 
 void traced_run(struct traced *t, unsigned int ms)
@@ -359,7 +371,7 @@ void traced_hear(struct traced *t, const char *line)
 	struct wanted w = {.word = line};
 
 	while (!has_printed(t, &w)) {
-		cr_assert(poll(&p, 1, TRACED_DEADLINE * 1000) == 1, "waited for %s", line);
+		cr_assert(poll(&p, 1, patience_left_ms()) == 1, "waited for %s", line);
 		on_output(t->source, t->out, 0, t);
 	}
 }

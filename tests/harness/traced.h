@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A real Python program, traced by the test itself: a program of tests/targets started with pipes,
- * and sessions in an event loop that runs while the test waits. Every wait has a deadline, after
- * which the test fails. The target is killed with the test, however it ends.
+ * and sessions in an event loop that runs while the test waits. Waits end with the time of the
+ * program (patience.h), and the test fails. The target is killed with the test, however it ends.
  *
  *  struct traced t;
  *
@@ -104,7 +104,9 @@ void traced_until_clean(struct traced *t, const struct sites *sites, pid_t child
 void traced_hear(struct traced *t, const char *line);
 /* Stop all targets and run the loop until their probes are detached and all events are read. */
 void traced_halt(struct traced *t);
-/* Run the loop for this time, to let the target work; not for waiting. */
+/* Run the loop until the target has used this much more CPU time, at full rate or not. See patience.h. */
+void traced_work(struct traced *t, unsigned int cpu_ms);
+/* Run the loop for this wall time, which the product itself measures; not to let the target work. */
 void traced_run(struct traced *t, unsigned int ms);
 
 /* Attach and start tracing. */

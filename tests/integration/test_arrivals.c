@@ -61,7 +61,7 @@ static pid_t run(const char *path)
 	return pid;
 }
 
-TestSuite(arrivals, .init = setup, .timeout = 60);
+TestSuite(arrivals, .init = setup);
 
 Test(arrivals, exec_and_exit)
 {

@@ -236,22 +236,22 @@ static void everywhere(void (*test)(const char *exe))
 	check_no_leaks();
 }
 
-Test(attach, fifty_frames_deep, .timeout = 120)
+Test(attach, fifty_frames_deep)
 {
 	everywhere(deep);
 }
 
-Test(attach, waiting_in_a_read, .timeout = 120)
+Test(attach, waiting_in_a_read)
 {
 	everywhere(blocked_read);
 }
 
-Test(attach, spinning_without_a_call, .timeout = 120)
+Test(attach, spinning_without_a_call)
 {
 	everywhere(spinning);
 }
 
-Test(attach, threads_waiting_for_locks, .timeout = 120)
+Test(attach, threads_waiting_for_locks)
 {
 	everywhere(blocked_on_locks);
 }

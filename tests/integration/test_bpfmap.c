@@ -11,7 +11,7 @@
 #define WIDE	 16u	/* bytes of a value, as of a C function or a waiting thread */
 #define ELEMENTS 20000u /* more than are read at a time */
 
-TestSuite(bpfmap, .init = caps_require_bpf, .timeout = 60);
+TestSuite(bpfmap, .init = caps_require_bpf);
 
 static int map_with(uint32_t key_size, uint32_t value_size, uint32_t n)
 {

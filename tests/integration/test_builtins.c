@@ -37,13 +37,13 @@ static void on_each(size_t (*find)(struct interpreter v[INTERPRETERS_MAX]), cons
 		check_one(&v[i], program, how);
 }
 
-Test(builtins, traced, .timeout = 600)
+Test(builtins, traced)
 {
 	on_each(traced_interpreters, "mixed_json", NULL);
 }
 
 /* The sites are those of a trace. */
-Test(builtins, counted, .timeout = 600)
+Test(builtins, counted)
 {
 	on_each(traced_few, "mixed_json", "--count");
 }

@@ -21,7 +21,7 @@
 #include "harness/traced.h"
 #include "verify/scratch.h"
 
-TestSuite(container, .timeout = 300);
+TestSuite(container);
 
 static const struct interpreter debian_313 = {
 	.exe = "/usr/bin/python3.13", .major = 3, .minor = 13};

@@ -91,7 +91,7 @@ static size_t follow(const char *exe)
 	return wrong;
 }
 
-Test(coroutines, everywhere, .timeout = 300)
+Test(coroutines, everywhere)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_interpreters(v), wrong = 0;
@@ -106,7 +106,7 @@ Test(coroutines, everywhere, .timeout = 300)
  * Stop, start and clear while instances are suspended: tracing sees them only from the middle of
  * their lifetimes.
  */
-Test(coroutines, seen_in_the_middle, .timeout = 120)
+Test(coroutines, seen_in_the_middle)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	const struct snapshot_coro *c;

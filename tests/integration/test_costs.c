@@ -90,7 +90,7 @@ static void check_one(const struct interpreter *it)
 	subject_end(&s);
 }
 
-Test(costs, every_interpreter, .timeout = 200)
+Test(costs, every_interpreter)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n;
@@ -103,7 +103,7 @@ Test(costs, every_interpreter, .timeout = 200)
 }
 
 /* A calibration that is freed before its result was read leaves no unreaped child. */
-Test(costs, given_up, .timeout = 60)
+Test(costs, given_up)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	struct calibration *c;

@@ -30,23 +30,23 @@ static void everywhere(const char *program, equal_fn equal, int first_minor)
 }
 
 #define PROGRAM(name)                                                                              \
-	Test(counts, name, .timeout = 300)                                                         \
+	Test(counts, name)                                                                         \
 	{                                                                                          \
 		everywhere(#name, counts_equal, 0);                                                \
 	}
 
-Test(counts, mixed, .timeout = 300)
+Test(counts, mixed)
 {
 	everywhere("mixed", counts_equal_in_modes, 0);
 }
 
-Test(counts, stdlib_asyncio, .timeout = 300)
+Test(counts, stdlib_asyncio)
 {
 	everywhere("stdlib_asyncio", counts_equal, 0);
 }
 
 /* An out-of-date code object executes its first instruction twice. */
-Test(counts, monitored, .timeout = 300)
+Test(counts, monitored)
 {
 	everywhere("monitored", counts_equal_in_modes, 12);
 }

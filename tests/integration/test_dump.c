@@ -78,7 +78,7 @@ static void check_waiting(const struct interpreter *it)
 	interpreter_end(pid, out);
 }
 
-Test(dump, of_threads_that_wait, .timeout = 120)
+Test(dump, of_threads_that_wait)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = interpreters_find(v);
@@ -211,7 +211,7 @@ static unsigned int check_running_locals(const struct interpreter *it)
 }
 
 /* Local variables are those of the call that the stack shows, or marked. */
-Test(dump, locals_of_a_thread_that_runs, .timeout = 300)
+Test(dump, locals_of_a_thread_that_runs)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = interpreters_find(v);
@@ -245,7 +245,7 @@ static void *continue_later(void *arg)
 }
 
 /* A process that is kept waiting on a busy machine looks like that. */
-Test(dump, waits_for_an_inspector_that_stands_still, .timeout = 60)
+Test(dump, waits_for_an_inspector_that_stands_still)
 {
 	_cleanup_(dumper_freep) struct dumper *from = NULL;
 	_cleanup_(dump_freep) struct dump *d = NULL;
@@ -271,7 +271,7 @@ Test(dump, waits_for_an_inspector_that_stands_still, .timeout = 60)
 }
 
 /* PYPROF_TEST_DUMPS is the number of dumps of each interpreter. */
-Test(dump, of_a_thread_that_runs, .timeout = 600)
+Test(dump, of_a_thread_that_runs)
 {
 	const char *text = getenv("PYPROF_TEST_DUMPS");
 	uint64_t dumps = 400;

@@ -10,7 +10,7 @@
 #include "harness/interpreters.h"
 #include "harness/test.h"
 
-TestSuite(dump_details, .timeout = 120);
+TestSuite(dump_details);
 
 #define LINES	  64
 #define LINE_SIZE 8192

@@ -78,7 +78,7 @@ static void children(const char *exe)
 	traced_stop(&f.t);
 }
 
-Test(follow, children_and_theirs, .timeout = 300)
+Test(follow, children_and_theirs)
 {
 	process_tree_everywhere(children);
 }
@@ -89,7 +89,7 @@ static void begin_newest(void)
 }
 
 /* The children were forked before the attach, so there were no fork events. */
-Test(follow, children_that_are_there_already, .timeout = 120)
+Test(follow, children_that_are_there_already)
 {
 	begin_newest();
 	process_tree_fork(&f, 0, 2);
@@ -122,7 +122,7 @@ static bool unfollowed_are_clean(struct traced *traced, void *ctx)
 	return clean;
 }
 
-Test(follow, no_more_than_the_limit, .timeout = 120)
+Test(follow, no_more_than_the_limit)
 {
 	struct sites sites;
 	unsigned int followed = 0;
@@ -167,7 +167,7 @@ static bool all_but_kept_are_folded(struct traced *traced, void *ctx)
 	return sessions_count(f.t.sessions) == 1 + KEPT;
 }
 
-Test(follow, many_that_end, .timeout = 240)
+Test(follow, many_that_end)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	uint32_t folded = 0;
@@ -212,7 +212,7 @@ static bool all_are_accounted_for(struct traced *traced, void *ctx)
 	return accounted_for() >= BURST;
 }
 
-Test(follow, children_that_end_at_once, .timeout = 120)
+Test(follow, children_that_end_at_once)
 {
 	struct session_status st;
 	size_t n;
@@ -231,7 +231,7 @@ Test(follow, children_that_end_at_once, .timeout = 120)
 	process_tree_finish(&f);
 }
 
-Test(follow, stop_and_start, .timeout = 120)
+Test(follow, stop_and_start)
 {
 	struct sites sites;
 
@@ -300,7 +300,7 @@ static void executes_again(const char *exe)
 	process_tree_finish(&f);
 }
 
-Test(follow, the_same_program_again, .timeout = 300)
+Test(follow, the_same_program_again)
 {
 	process_tree_everywhere(executes_again);
 }
@@ -318,7 +318,7 @@ static bool has_worked(pid_t pid)
  * A child that is traced in windows executes the same program again. The test does not know when
  * windows are open, so it lets the child work until a call was counted.
  */
-Test(follow, the_same_program_again_in_windows, .timeout = 300)
+Test(follow, the_same_program_again_in_windows)
 {
 	unsigned int member = 1;
 
@@ -374,7 +374,7 @@ static void check_outside(void)
  * them. The sampling program was loaded before the child existed and, after an exec, must use new
  * addresses; with wrong ones, all samples would be outside Python.
  */
-Test(follow, samples_of_the_same_program_again, .timeout = 300)
+Test(follow, samples_of_the_same_program_again)
 {
 	process_tree_start(&f, traced_newest().exe);
 	f.t.max_overhead = 5;
@@ -394,7 +394,7 @@ Test(follow, samples_of_the_same_program_again, .timeout = 300)
 	check_no_leaks();
 }
 
-Test(follow, another_program, .timeout = 120)
+Test(follow, another_program)
 {
 	begin_newest();
 	traced_attach(&f.t);
@@ -414,7 +414,7 @@ Test(follow, another_program, .timeout = 120)
  * While tracing is stopped, an exec is not reported. The next start must detect it and must not put
  * probes into the other program.
  */
-Test(follow, another_program_while_stopped, .timeout = 120)
+Test(follow, another_program_while_stopped)
 {
 	struct diag diag = {0};
 
@@ -432,7 +432,7 @@ Test(follow, another_program_while_stopped, .timeout = 120)
 }
 
 /* A child that has just ended, and whose end was not handled yet, is no failure of the group's start. */
-Test(follow, a_child_ends_while_stopped, .timeout = 120)
+Test(follow, a_child_ends_while_stopped)
 {
 	struct pollfd ended = {.events = POLLIN};
 	struct diag diag = {0};
@@ -455,7 +455,7 @@ Test(follow, a_child_ends_while_stopped, .timeout = 120)
 }
 
 /* As above, but with the same program, whose addresses have changed. */
-Test(follow, the_same_program_while_stopped, .timeout = 120)
+Test(follow, the_same_program_while_stopped)
 {
 	begin_newest();
 	traced_attach(&f.t);
@@ -476,7 +476,7 @@ static bool has_ended(struct traced *traced, void *ctx)
 }
 
 /* on_end() is called even if a snapshot is the first to detect the exec. */
-Test(follow, an_exec_that_a_snapshot_finds, .timeout = 120)
+Test(follow, an_exec_that_a_snapshot_finds)
 {
 	struct session_status st;
 

@@ -163,7 +163,7 @@ static void sampled(const char *exe)
 	process_tree_finish(&f);
 }
 
-Test(follow_modes, samples_are_of_each_process, .timeout = 600)
+Test(follow_modes, samples_are_of_each_process)
 {
 	process_tree_everywhere(sampled);
 }
@@ -189,7 +189,7 @@ static void counted(const char *exe)
 	process_tree_finish(&f);
 }
 
-Test(follow_modes, counts_are_of_each_process, .timeout = 600)
+Test(follow_modes, counts_are_of_each_process)
 {
 	process_tree_everywhere(counted);
 }
@@ -218,7 +218,7 @@ static void counted_and_sampled(const char *exe)
 	process_tree_finish(&f);
 }
 
-Test(follow_modes, counts_with_samples_are_of_each_process, .timeout = 600)
+Test(follow_modes, counts_with_samples_are_of_each_process)
 {
 	process_tree_everywhere(counted_and_sampled);
 }
@@ -292,7 +292,7 @@ static void traced(const char *exe)
 	cr_assert(right, "%s", exe);
 }
 
-Test(follow_modes, traces_with_samples_are_of_each_process, .timeout = 600)
+Test(follow_modes, traces_with_samples_are_of_each_process)
 {
 	process_tree_everywhere(traced);
 }
@@ -374,7 +374,7 @@ static void in_windows(const char *exe)
 	process_tree_finish(&f);
 }
 
-Test(follow_modes, windows_are_of_each_process, .timeout = 900)
+Test(follow_modes, windows_are_of_each_process)
 {
 	/* The same code opens windows, whatever the interpreter is. */
 	in_windows(traced_newest().exe);
@@ -429,12 +429,12 @@ static void again_in(struct mode_choice mode)
 	process_tree_finish(&f);
 }
 
-Test(follow_modes, counting_the_same_program_again, .timeout = 240)
+Test(follow_modes, counting_the_same_program_again)
 {
 	again_in((struct mode_choice){MODE_COUNT, 0});
 }
 
-Test(follow_modes, sampling_the_same_program_again, .timeout = 240)
+Test(follow_modes, sampling_the_same_program_again)
 {
 	again_in((struct mode_choice){MODE_SAMPLE, RATE});
 }
@@ -464,12 +464,12 @@ static void at_once_in(struct mode_choice mode)
 	process_tree_finish(&f);
 }
 
-Test(follow_modes, children_that_end_at_once_while_counting, .timeout = 120)
+Test(follow_modes, children_that_end_at_once_while_counting)
 {
 	at_once_in((struct mode_choice){MODE_COUNT, 0});
 }
 
-Test(follow_modes, children_that_end_at_once_while_sampling, .timeout = 120)
+Test(follow_modes, children_that_end_at_once_while_sampling)
 {
 	at_once_in((struct mode_choice){MODE_SAMPLE, RATE});
 }

@@ -153,7 +153,7 @@ static bool attempt(const char *exe)
 	return ok;
 }
 
-Test(gc, traced, .timeout = 600)
+Test(gc, traced)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_interpreters(v);
@@ -180,7 +180,7 @@ static void check_without_callbacks(const char *exe, enum mode mode)
 	json_decref(result);
 }
 
-Test(gc, without_callbacks, .timeout = 600)
+Test(gc, without_callbacks)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_interpreters(v);

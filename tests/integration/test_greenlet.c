@@ -116,12 +116,12 @@ static void everywhere(const char *module, const char *kind)
 	check_no_leaks();
 }
 
-Test(greenlet, plain, .timeout = 120)
+Test(greenlet, plain)
 {
 	everywhere("greenlet", "plain");
 }
 
-Test(greenlet, gevent, .timeout = 120)
+Test(greenlet, gevent)
 {
 	everywhere("gevent", "gevent");
 }

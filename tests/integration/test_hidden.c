@@ -55,7 +55,7 @@ static void teardown(void)
 	temp_dir_remove(dir);
 }
 
-TestSuite(hidden, .init = setup, .fini = teardown, .timeout = 300);
+TestSuite(hidden, .init = setup, .fini = teardown);
 
 /* ---- reports ----------------------------------------------------------------------------- */
 
@@ -356,7 +356,7 @@ static bool is_warned(struct traced *t, void *ctx)
 }
 
 /* The target uses CPU time, but no probe is hit: status and report state it. */
-Test(hidden, no_calls_at_all, .timeout = 60)
+Test(hidden, no_calls_at_all)
 {
 	struct interpreter py = traced_newest();
 	struct snapshot *s;

@@ -95,7 +95,7 @@ static void everywhere(void (*test)(const char *exe))
 	check_no_leaks();
 }
 
-Test(leader, ends_while_traced, .timeout = 300)
+Test(leader, ends_while_traced)
 {
 	everywhere(while_traced);
 }
@@ -112,7 +112,7 @@ static void sweep(void)
 	traced_stop(&other);
 }
 
-Test(leader, ended_before, .timeout = 120)
+Test(leader, ended_before)
 {
 	start(traced_newest().exe);
 	say("leave", "left");
@@ -140,7 +140,7 @@ static bool is_held_again(struct traced *traced, void *ctx)
  * The thread that took over the probes also ends, three times. The snapshot has a warning about
  * calls that may be missing.
  */
-Test(leader, and_the_next_one, .timeout = 120)
+Test(leader, and_the_next_one)
 {
 	char last[WARNING_MAX] = "";
 
@@ -163,7 +163,7 @@ static bool has_ended(struct traced *traced, void *ctx)
 }
 
 /* Windows need a uprobe link, which only the main thread can own, so the trace ends with it. */
-Test(leader, ends_while_watched_in_windows, .timeout = 120)
+Test(leader, ends_while_watched_in_windows)
 {
 	start(traced_newest().exe);
 	t.max_overhead = 5;
@@ -174,7 +174,7 @@ Test(leader, ends_while_watched_in_windows, .timeout = 120)
 	finish();
 }
 
-Test(leader, ends_while_stopped, .timeout = 120)
+Test(leader, ends_while_stopped)
 {
 	start(traced_newest().exe);
 	traced_attach(&t);

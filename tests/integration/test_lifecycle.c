@@ -122,7 +122,7 @@ static void stop_start_clear(const char *exe)
 	finish_load(&t);
 }
 
-Test(lifecycle, stop_start_clear, .timeout = 120)
+Test(lifecycle, stop_start_clear)
 {
 	on_each(traced_interpreters, stop_start_clear);
 }
@@ -193,17 +193,17 @@ static void executes(const char *exe)
 	traced_finish(&t);
 }
 
-Test(lifecycle, target_exits, .timeout = 120)
+Test(lifecycle, target_exits)
 {
 	on_each(traced_few, exits);
 }
 
-Test(lifecycle, target_is_killed, .timeout = 120)
+Test(lifecycle, target_is_killed)
 {
 	on_each(traced_few, killed);
 }
 
-Test(lifecycle, target_executes_another_program, .timeout = 120)
+Test(lifecycle, target_executes_another_program)
 {
 	on_each(traced_few, executes);
 }
@@ -272,7 +272,7 @@ static void forks(const char *exe)
 	finish_load(&t);
 }
 
-Test(lifecycle, target_forks, .timeout = 400)
+Test(lifecycle, target_forks)
 {
 	on_each(traced_few, forks);
 }
@@ -309,7 +309,7 @@ static void cycles(const char *exe)
 	finish_load(&t);
 }
 
-Test(lifecycle, cycles_under_load, .timeout = 600)
+Test(lifecycle, cycles_under_load)
 {
 	on_each(traced_few, cycles);
 }
@@ -354,7 +354,7 @@ static void daemon_is_killed(const char *exe)
 	finish_load(&t);
 }
 
-Test(lifecycle, daemon_is_killed, .timeout = 120)
+Test(lifecycle, daemon_is_killed)
 {
 	on_each(traced_few, daemon_is_killed);
 }

@@ -102,7 +102,7 @@ static void check(const struct interpreter *py, struct mode_choice mode)
 	cr_assert_leq(worst, 3, "%s", py->exe);
 }
 
-Test(lines, known_shares, .timeout = 600)
+Test(lines, known_shares)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_interpreters(v);
@@ -112,7 +112,7 @@ Test(lines, known_shares, .timeout = 600)
 	check_no_leaks();
 }
 
-Test(lines, beside_calls, .timeout = 120)
+Test(lines, beside_calls)
 {
 	struct interpreter py = traced_newest();
 

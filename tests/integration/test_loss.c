@@ -249,7 +249,7 @@ static void run(const char *exe)
 	temp_dir_remove(l.dir);
 }
 
-Test(loss, a_stopped_daemon_and_a_tiny_ring, .timeout = 280)
+Test(loss, a_stopped_daemon_and_a_tiny_ring)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_few(v);

@@ -70,7 +70,7 @@ static void busy(const char *exe)
 	traced_finish(&t);
 }
 
-Test(memory, constant_at_full_rate, .timeout = 280)
+Test(memory, constant_at_full_rate)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_few(v);

@@ -38,7 +38,7 @@ static bool sleeps(struct traced *t, void *ctx)
 }
 
 /* Stop, start and clear, and threads that end before the first snapshot. */
-Test(modes, count_through_its_life, .timeout = 120)
+Test(modes, count_through_its_life)
 {
 	struct interpreter py = traced_newest();
 	_cleanup_(snapshot_freep) struct snapshot *before = NULL, *after = NULL, *none = NULL;
@@ -177,7 +177,7 @@ static void check_counted_shares(const struct interpreter *py)
 	traced_stop(&t);
 }
 
-Test(modes, count_with_samples, .timeout = 600)
+Test(modes, count_with_samples)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_few(v);
@@ -235,7 +235,7 @@ static void check_reconciled(const struct interpreter *py)
 	traced_stop(&t);
 }
 
-Test(modes, trace_with_samples, .timeout = 600)
+Test(modes, trace_with_samples)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_few(v);
@@ -287,7 +287,7 @@ static void check_search(const struct interpreter *py, enum mode mode)
 	traced_stop(&t);
 }
 
-Test(modes, c_functions_in_samples, .timeout = 900)
+Test(modes, c_functions_in_samples)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_few(v);
@@ -301,7 +301,7 @@ Test(modes, c_functions_in_samples, .timeout = 900)
 }
 
 /* In a program that only calls functions, most samples fall into the probes. */
-Test(modes, count_drops_samples_of_probes, .timeout = 120)
+Test(modes, count_drops_samples_of_probes)
 {
 	struct interpreter py = traced_newest();
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
@@ -324,7 +324,7 @@ Test(modes, count_drops_samples_of_probes, .timeout = 120)
 	traced_stop(&t);
 }
 
-Test(modes, sample_shares, .timeout = 600)
+Test(modes, sample_shares)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_interpreters(v);
@@ -356,7 +356,7 @@ static bool is_untouched(const struct traced *t, const struct plan *plan, uint64
 	return same;
 }
 
-Test(modes, sample_changes_nothing, .timeout = 120)
+Test(modes, sample_changes_nothing)
 {
 	static const enum mode modes[] = {MODE_SAMPLE, MODE_TRACE};
 	struct interpreter py = traced_newest();
@@ -377,7 +377,7 @@ Test(modes, sample_changes_nothing, .timeout = 120)
 	}
 }
 
-Test(modes, sample_threads, .timeout = 120)
+Test(modes, sample_threads)
 {
 	struct interpreter py = traced_newest();
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
@@ -401,7 +401,7 @@ Test(modes, sample_threads, .timeout = 120)
 }
 
 /* Stacks are complete up to the limit of the depth; deeper ones are marked. */
-Test(modes, sample_deep_stacks, .timeout = 120)
+Test(modes, sample_deep_stacks)
 {
 	static const struct {
 		const char *depth;
@@ -429,7 +429,7 @@ Test(modes, sample_deep_stacks, .timeout = 120)
  * Samples are attributed by code object, not by address; there are more code objects than
  * addresses.
  */
-Test(modes, sample_code_that_comes_and_goes, .timeout = 120)
+Test(modes, sample_code_that_comes_and_goes)
 {
 	struct interpreter py = traced_newest();
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;

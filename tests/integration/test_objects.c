@@ -12,7 +12,7 @@
 #include "harness/interpreters.h"
 #include "harness/test.h"
 
-TestSuite(objects, .timeout = 600);
+TestSuite(objects);
 
 /*
  * Allowed difference: objects that are created between the program's count and the census, or that

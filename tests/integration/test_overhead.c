@@ -61,7 +61,7 @@ static bool attempt(const char *exe)
 	return fabs(corrected - truth) < NEARER * fabs(raw - truth);
 }
 
-Test(overhead, is_taken_out, .timeout = 280)
+Test(overhead, is_taken_out)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_few(v);
@@ -84,7 +84,7 @@ static bool has_stopped(struct traced *t, void *ctx)
 /*
  * --stop-above: the data is kept, and the report has the reason; after a start, tracing continues.
  */
-Test(overhead, stops_what_costs_too_much, .timeout = 120)
+Test(overhead, stops_what_costs_too_much)
 {
 	struct interpreter py = traced_newest();
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL, *later = NULL;

@@ -103,18 +103,18 @@ static void check_marks(struct mode_choice mode)
 	check_no_leaks();
 }
 
-Test(pace, marks_are_counted_in_traces, .timeout = 280)
+Test(pace, marks_are_counted_in_traces)
 {
 	check_marks((struct mode_choice){.mode = MODE_TRACE, .rate = TARGET_OPTS_RATE_AUTO});
 }
 
-Test(pace, marks_are_counted_beside_counts, .timeout = 280)
+Test(pace, marks_are_counted_beside_counts)
 {
 	check_marks((struct mode_choice){.mode = MODE_COUNT, .rate = 499});
 }
 
 /* Sampling before the trace ends before marks are counted: it would slow them down. */
-Test(pace, nothing_samples_after_the_reference, .timeout = 120)
+Test(pace, nothing_samples_after_the_reference)
 {
 	_cleanup_(reference_freep) struct reference *r = NULL;
 	const struct tracee *tracee;
@@ -138,7 +138,7 @@ Test(pace, nothing_samples_after_the_reference, .timeout = 120)
 }
 
 /* A process that waits is not kept from being traced. */
-Test(pace, none_of_a_process_that_waits, .timeout = 280)
+Test(pace, none_of_a_process_that_waits)
 {
 	struct sites sites;
 	struct traced t;

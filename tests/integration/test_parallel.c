@@ -51,17 +51,17 @@ static void everywhere(enum mode mode, bool builtins)
 	check_no_leaks();
 }
 
-Test(parallel, traced, .timeout = 300)
+Test(parallel, traced)
 {
 	everywhere(MODE_TRACE, false);
 }
 
-Test(parallel, traced_with_builtins, .timeout = 300)
+Test(parallel, traced_with_builtins)
 {
 	everywhere(MODE_TRACE, true);
 }
 
-Test(parallel, counted, .timeout = 300)
+Test(parallel, counted)
 {
 	everywhere(MODE_COUNT, false);
 }

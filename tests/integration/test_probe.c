@@ -28,7 +28,7 @@ static void teardown(void)
 	probe_rig_stop(&rig);
 }
 
-TestSuite(probe, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(probe, .init = setup, .fini = teardown);
 
 static struct fake_target *target(void)
 {

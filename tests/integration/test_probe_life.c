@@ -38,8 +38,8 @@ static void teardown(void)
 	probe_rig_stop(&rig);
 }
 
-TestSuite(probe_life, .init = setup, .fini = teardown, .timeout = 60);
-TestSuite(probe_small_ring, .init = setup_small, .fini = teardown, .timeout = 60);
+TestSuite(probe_life, .init = setup, .fini = teardown);
+TestSuite(probe_small_ring, .init = setup_small, .fini = teardown);
 
 static struct fake_target *target(void)
 {
@@ -536,7 +536,7 @@ static void one_window(void)
 }
 
 /* Each window begins with the thread's stack, regardless of leftovers of the previous window. */
-Test(probe_life, every_window_begins_with_the_stack, .timeout = 300)
+Test(probe_life, every_window_begins_with_the_stack)
 {
 	struct diag diag = {0};
 

@@ -168,12 +168,12 @@ static void run(bool shared)
 	check_no_leaks();
 }
 
-Test(replaced, the_program, .timeout = 240)
+Test(replaced, the_program)
 {
 	run(false);
 }
 
-Test(replaced, the_library, .timeout = 240)
+Test(replaced, the_library)
 {
 	run(true);
 }

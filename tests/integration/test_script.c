@@ -88,7 +88,7 @@ static void compare(const struct interpreter *it, const char *how)
 	cr_expect_str_eq(got, want, "%s by %s:\n%s\n%s", it->exe, how, got, want);
 }
 
-Test(script, is_what_interpreters_say, .timeout = 120)
+Test(script, is_what_interpreters_say)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = interpreters_find(v), compared = 0;

@@ -187,13 +187,13 @@ static void on_each(size_t (*find)(struct interpreter v[INTERPRETERS_MAX]), cons
 }
 
 #define CPROFILES(kind)                                                                            \
-	Test(shapes, kind, .timeout = 300)                                                         \
+	Test(shapes, kind)                                                                         \
 	{                                                                                          \
 		on_each(traced_interpreters, #kind, 6, like_cprofile);                             \
 	}
 
 #define KNOWN(find, kind, from_minor)                                                              \
-	Test(shapes, kind, .timeout = 300)                                                         \
+	Test(shapes, kind)                                                                         \
 	{                                                                                          \
 		on_each(find, #kind, from_minor, like_its_own);                                    \
 	}
@@ -308,7 +308,7 @@ static bool edges_like_its_own(const struct interpreter *py, const char *kind, c
 	return edges_counted_like_its_own(py, kind) && ok;
 }
 
-Test(shapes, collected, .timeout = 300)
+Test(shapes, collected)
 {
 	on_each(traced_interpreters, "collected", 6, edges_like_its_own);
 }
@@ -341,12 +341,12 @@ static bool waits(const struct interpreter *py, const char *kind, const char *di
 	       poller.cum[SNAPSHOT_WALL] == wait.tot[SNAPSHOT_WALL] + poller.tot[SNAPSHOT_WALL];
 }
 
-Test(shapes, waiting, .timeout = 300)
+Test(shapes, waiting)
 {
 	on_each(traced_few, "waiting", 6, waits);
 }
 
-Test(shapes, tid_reuse, .timeout = 300)
+Test(shapes, tid_reuse)
 {
 	if (access("/proc/sys/kernel/ns_last_pid", W_OK))
 		cr_skip_test("needs a kernel with CONFIG_CHECKPOINT_RESTORE");

@@ -244,7 +244,7 @@ static void threads(const char *exe)
 	traced_finish(&t);
 }
 
-Test(threads, come_and_go, .timeout = 200)
+Test(threads, come_and_go)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_few(v);

@@ -38,7 +38,7 @@ static void until_sampled(struct traced *t)
 	traced_until(t, is_sampled, NULL, "samples");
 }
 
-Test(ticker, targets_share_timers, .timeout = 120)
+Test(ticker, targets_share_timers)
 {
 	struct traced a, b, c;
 
@@ -68,7 +68,7 @@ Test(ticker, targets_share_timers, .timeout = 120)
 }
 
 /* Two sets of targets, as of two daemons, with the same process. */
-Test(ticker, a_process_that_is_sampled_twice, .timeout = 120)
+Test(ticker, a_process_that_is_sampled_twice)
 {
 	struct traced a, b;
 
@@ -91,7 +91,7 @@ Test(ticker, a_process_that_is_sampled_twice, .timeout = 120)
 }
 
 /* What is loaded for its timers is not kept either. */
-Test(ticker, a_target_that_is_never_started, .timeout = 120)
+Test(ticker, a_target_that_is_never_started)
 {
 	struct traced t;
 

@@ -107,7 +107,7 @@ static bool attempt(const char *exe)
 	return ok;
 }
 
-Test(times, both_clocks_within_three_percent, .timeout = 600)
+Test(times, both_clocks_within_three_percent)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_interpreters(v);

@@ -28,7 +28,7 @@ static void setup(void)
 	caps_require_bpf();
 }
 
-TestSuite(tracefs, .init = setup, .timeout = 300);
+TestSuite(tracefs, .init = setup);
 
 /* Opens tracefs' file of definitions, wherever it is mounted. */
 static int open_events(int flags)

@@ -108,7 +108,7 @@ static void check_mechanism(struct subject *s)
 	cr_assert(unsetenv("PYPROFD_ATTACH") == 0);
 }
 
-Test(verify, every_interpreter, .timeout = 600)
+Test(verify, every_interpreter)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n;
@@ -282,7 +282,7 @@ static void mistakes(const struct interpreter *it, bool all)
 	subject_end(&s);
 }
 
-Test(verify, mistakes, .timeout = 800)
+Test(verify, mistakes)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n;
@@ -295,7 +295,7 @@ Test(verify, mistakes, .timeout = 800)
 }
 
 /* A program whose name is not python's may be any program, so the self-test does not execute it. */
-Test(verify, programs_that_are_not_run, .timeout = 60)
+Test(verify, programs_that_are_not_run)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	struct subject s;
@@ -364,7 +364,7 @@ static void plant_gc_mistakes(struct subject *s)
  * Errors in the sites of collections are detected, and do not affect the verdict on the other
  * sites.
  */
-Test(verify, mistakes_about_collections, .timeout = 800)
+Test(verify, mistakes_about_collections)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n;

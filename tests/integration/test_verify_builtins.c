@@ -64,7 +64,7 @@ static bool is_seen(const struct plan *plan, const struct verify_result *r, unsi
 	return words[site / 64] >> (site % 64) & 1;
 }
 
-Test(verify_builtins, every_interpreter, .timeout = 600)
+Test(verify_builtins, every_interpreter)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n;
@@ -219,7 +219,7 @@ static void check_mistakes(const struct interpreter *it, bool all)
 	subject_end(&s);
 }
 
-Test(verify_builtins, mistakes, .timeout = 800)
+Test(verify_builtins, mistakes)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n;

@@ -230,28 +230,28 @@ static void everywhere(const struct kind *k, const char *seconds, const char *wh
 	check_no_leaks();
 }
 
-Test(waits, reasons_of_known_truth, .timeout = 900)
+Test(waits, reasons_of_known_truth)
 {
 	everywhere(TRACE, SECONDS, NULL);
 }
 
-Test(waits, of_known_truth_in_mode_sample, .timeout = 900)
+Test(waits, of_known_truth_in_mode_sample)
 {
 	everywhere(&kinds[1], SECONDS, NULL);
 }
 
 /* Few waits, so that each stack is walked: a single one tells nothing of a rate that is bounded. */
-Test(waits, of_known_truth_walked_ahead, .timeout = 900)
+Test(waits, of_known_truth_walked_ahead)
 {
 	everywhere(&kinds[2], SECONDS, "sleep");
 }
 
-Test(waits, of_known_truth_in_mode_count, .timeout = 900)
+Test(waits, of_known_truth_in_mode_count)
 {
 	everywhere(&kinds[3], SECONDS, NULL);
 }
 
-Test(waits, of_known_truth_in_mode_count_with_samples, .timeout = 900)
+Test(waits, of_known_truth_in_mode_count_with_samples)
 {
 	everywhere(&kinds[4], SECONDS, NULL);
 }
@@ -274,7 +274,7 @@ static double waited_elsewhere(const struct snapshot *s, pid_t pid, const char *
 }
 
 /* A followed child that sleeps: it is found in its wait, whose stack the daemon reads. */
-Test(waits, of_a_followed_child_in_mode_sample, .timeout = 120)
+Test(waits, of_a_followed_child_in_mode_sample)
 {
 	struct interpreter it = traced_newest();
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
@@ -297,8 +297,7 @@ Test(waits, of_a_followed_child_in_mode_sample, .timeout = 120)
 }
 
 /* A thread that its cgroup's limit keeps from a CPU waits for one. */
-Test(waits, of_a_process_with_a_cpu_limit, .init = cpu_group_make, .fini = cpu_group_remove,
-     .timeout = 300)
+Test(waits, of_a_process_with_a_cpu_limit, .init = cpu_group_make, .fini = cpu_group_remove)
 {
 	cpu_group_quota(LIMIT_US);
 	everywhere(TRACE, LIMITED_SECONDS, "limited");
@@ -368,7 +367,7 @@ static void check_take_gil(const struct interpreter *it, const uint64_t *offsets
 	traced_finish(&t);
 }
 
-Test(waits, for_the_gil_as_take_gil_has_them, .timeout = 300)
+Test(waits, for_the_gil_as_take_gil_has_them)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_interpreters(v), checked = 0;
@@ -386,7 +385,7 @@ Test(waits, for_the_gil_as_take_gil_has_them, .timeout = 300)
 }
 
 /* Estimates from windows do not apply to reasons, so they are left out instead of being wrong. */
-Test(waits, not_in_windows, .timeout = 120)
+Test(waits, not_in_windows)
 {
 	struct interpreter it = traced_newest();
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;

@@ -72,7 +72,7 @@ static void check_share(const struct snapshot *s, const struct view *v, const ch
 }
 
 /* Bodies of 6 us and more, of which probes take about a tenth: too expensive for a limit of 2 %. */
-Test(windows, shares, .timeout = 280)
+Test(windows, shares)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	_cleanup_(view_freep) struct view *v = NULL;
@@ -108,7 +108,7 @@ Test(windows, shares, .timeout = 280)
 }
 
 /* Bodies of half a millisecond: their overhead is a hundredth of the limit of 50 %. */
-Test(windows, all_the_time_is_exact, .timeout = 280)
+Test(windows, all_the_time_is_exact)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	_cleanup_(view_freep) struct view *v = NULL;
@@ -157,7 +157,7 @@ static void look(struct traced *t)
 }
 
 /* Six threads that call functions all the time and check their own results. */
-Test(windows, any_moment_is_right, .timeout = 280)
+Test(windows, any_moment_is_right)
 {
 	struct diag diag = {0};
 	struct sites sites;
@@ -217,7 +217,7 @@ static double calls_error(const struct snapshot *s, const char *name)
  * Rounds of 40 short calls: opcodes outside of them are counted all the time. A child that is forked
  * meanwhile, and is not followed, keeps no breakpoint of theirs.
  */
-Test(windows, counts_by_marks, .timeout = 280)
+Test(windows, counts_by_marks)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	_cleanup_(view_freep) struct view *v = NULL;
@@ -258,7 +258,7 @@ Test(windows, counts_by_marks, .timeout = 280)
 }
 
 /* The target ends while it is traced in windows: the data is kept. */
-Test(windows, target_ends, .timeout = 280)
+Test(windows, target_ends)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	struct traced t;

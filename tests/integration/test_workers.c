@@ -9,7 +9,7 @@ static struct process_tree f;
 
 #define BURN_MS 300
 
-Test(workers, are_counted, .timeout = 120)
+Test(workers, are_counted)
 {
 	struct workers w, again;
 	struct workers_use u;

@@ -5,7 +5,7 @@
 #include "base/sanitizer.h"
 #include "harness/test.h"
 
-Test(array, grows_by_doubling, .timeout = 10)
+Test(array, grows_by_doubling)
 {
 	uint32_t room = 0;
 	uint64_t *v = array_room(NULL, &room, 1, 4, sizeof(*v)), *same;
@@ -28,7 +28,7 @@ Test(array, grows_by_doubling, .timeout = 10)
 }
 
 /* first does not have to be a power of two, or as large as what is needed. */
-Test(array, first_room, .timeout = 10)
+Test(array, first_room)
 {
 	uint32_t room = 0;
 	char *v = array_room(NULL, &room, 7, 3, 1);
@@ -39,7 +39,7 @@ Test(array, first_room, .timeout = 10)
 }
 
 #if !SANITIZER_ADDRESS /* which ends the program if a size is too large */
-Test(array, without_memory, .timeout = 10)
+Test(array, without_memory)
 {
 	uint32_t room = 0;
 	char *v = array_room(NULL, &room, 1, 1, 1);

@@ -19,7 +19,7 @@ static void setup(void)
 	snprintf(path, sizeof(path), "%s/out", dir);
 }
 
-TestSuite(outfile, .init = setup, .timeout = 20);
+TestSuite(outfile, .init = setup);
 
 static int entries(void)
 {

@@ -34,7 +34,7 @@ static bool is_reaped(pid_t pid)
 	return waitpid(pid, NULL, WNOHANG) < 0 && errno == ECHILD;
 }
 
-Test(reaper, children, .timeout = 10)
+Test(reaper, children)
 {
 	pid_t ends = spawn(false), stays = spawn(true);
 
@@ -48,7 +48,7 @@ Test(reaper, children, .timeout = 10)
 }
 
 /* A process that the test does not kill stands for a process that cannot be killed. */
-Test(reaper, what_does_not_end_is_counted, .timeout = 10)
+Test(reaper, what_does_not_end_is_counted)
 {
 	pid_t child = spawn(false), other = spawn(true);
 	int pidfd = (int)syscall(SYS_pidfd_open, other, 0);
@@ -64,7 +64,7 @@ Test(reaper, what_does_not_end_is_counted, .timeout = 10)
 }
 
 /* A child that ends by itself is counted until then, and not killed. */
-Test(reaper, is_awaited, .timeout = 10)
+Test(reaper, is_awaited)
 {
 	pid_t ends = spawn(false), stays = spawn(true);
 

@@ -66,7 +66,7 @@ Test(client, socket_path_too_long)
 }
 
 /* The server accepts the connection but does not respond. */
-Test(client, timeout, .timeout = 20)
+Test(client, timeout)
 {
 	char dir[] = "/tmp/pyprof-client-XXXXXX", path[64];
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);

@@ -161,7 +161,7 @@ static const char zsh_script[] =
 	"done\n"
 	"zpty -d z\n";
 
-Test(completion, zsh_completes, .timeout = 60)
+Test(completion, zsh_completes)
 {
 	char *dir, *got;
 

@@ -68,7 +68,7 @@ static const char *confirm(const char *body, char late[FORECAST_LINE])
 	return printed;
 }
 
-Test(forecast, is_printed_before_the_attach, .timeout = 30)
+Test(forecast, is_printed_before_the_attach)
 {
 	char late[FORECAST_LINE];
 
@@ -81,7 +81,7 @@ Test(forecast, is_printed_before_the_attach, .timeout = 30)
 }
 
 /* The reason for which there is none may be the reason for which the attach is refused. */
-Test(forecast, none_is_reported_after_the_attach, .timeout = 30)
+Test(forecast, none_is_reported_after_the_attach)
 {
 	char late[FORECAST_LINE];
 
@@ -96,7 +96,7 @@ Test(forecast, none_is_reported_after_the_attach, .timeout = 30)
 }
 
 /* In mode sample, the cost is known without counted calls. */
-Test(forecast, of_samples_alone, .timeout = 30)
+Test(forecast, of_samples_alone)
 {
 	char late[FORECAST_LINE];
 
@@ -107,7 +107,7 @@ Test(forecast, of_samples_alone, .timeout = 30)
 	cr_assert_str_eq(late, "");
 }
 
-Test(forecast, of_a_process_that_was_not_inspected, .timeout = 30)
+Test(forecast, of_a_process_that_was_not_inspected)
 {
 	char late[FORECAST_LINE];
 

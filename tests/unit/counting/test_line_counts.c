@@ -188,7 +188,7 @@ Test(line_counts, reused_addresses)
 	check_no_leaks();
 }
 
-Test(line_counts, bounded, .timeout = 60)
+Test(line_counts, bounded)
 {
 	struct profile *p = new_profile();
 	struct snapshot *s = snapshot_new();

@@ -34,7 +34,7 @@ static struct image *open_built(struct elf_builder *b)
 	return img;
 }
 
-Test(image, segments_and_views, .timeout = 10)
+Test(image, segments_and_views)
 {
 	struct elf_builder *b = builder(ET_DYN, 64);
 	_cleanup_(image_freep) struct image *img = NULL;
@@ -96,14 +96,14 @@ static void check_symbols(bool old_hash)
 	image_free(TAKE_PTR(img));
 }
 
-Test(image, symbols, .timeout = 10)
+Test(image, symbols)
 {
 	check_symbols(false);
 	check_symbols(true);
 	check_no_leaks();
 }
 
-Test(image, relocations, .timeout = 10)
+Test(image, relocations)
 {
 	struct elf_builder *b = builder(ET_DYN, 1024);
 	_cleanup_(image_freep) struct image *img = NULL;
@@ -136,7 +136,7 @@ Test(image, relocations, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(image, relr, .timeout = 10)
+Test(image, relr)
 {
 	struct elf_builder *b = elf_builder_new(ET_DYN);
 	_cleanup_(image_freep) struct image *img = NULL;
@@ -177,7 +177,7 @@ static int note_run(void *ctx, uint64_t vaddr, const uint64_t *targets, size_t n
 	return ++r->n == 4 ? 77 : 0;
 }
 
-Test(image, runs_in_relocations, .timeout = 10)
+Test(image, runs_in_relocations)
 {
 	struct elf_builder *b = builder(ET_DYN, 4096);
 	_cleanup_(image_freep) struct image *img = NULL;
@@ -199,7 +199,7 @@ Test(image, runs_in_relocations, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(image, runs_in_words, .timeout = 10)
+Test(image, runs_in_words)
 {
 	struct elf_builder *b = elf_builder_new(ET_EXEC);
 	_cleanup_(image_freep) struct image *img = NULL;
@@ -233,7 +233,7 @@ static void put_stub(uint8_t *p, size_t prefix, uint64_t vaddr, uint64_t slot)
 	memcpy(p + prefix + 2, &disp, 4);
 }
 
-Test(image, plt_names, .timeout = 10)
+Test(image, plt_names)
 {
 	struct elf_builder *b = elf_builder_new(ET_DYN);
 	_cleanup_(image_freep) struct image *img = NULL;
@@ -263,7 +263,7 @@ Test(image, plt_names, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(image, notes, .timeout = 10)
+Test(image, notes)
 {
 	struct elf_builder *b = builder(ET_DYN, 64);
 	_cleanup_(image_freep) struct image *img = NULL;
@@ -295,7 +295,7 @@ static struct image *open_unwind(const uint8_t header[8], const uint64_t *starts
 	return open_built(b);
 }
 
-Test(image, functions_start, .timeout = 10)
+Test(image, functions_start)
 {
 	const uint8_t known[8] = {1, 0x1b, 0x03, 0x3b};
 	const uint64_t starts[] = {CODE + 8, CODE + 32, CODE + 64}, mixed[] = {CODE + 64, CODE + 8};
@@ -331,7 +331,7 @@ Test(image, functions_start, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(image, unwind_table_is_cut_off, .timeout = 10)
+Test(image, unwind_table_is_cut_off)
 {
 	const uint8_t known[8] = {1, 0x1b, 0x03, 0x3b};
 	const uint64_t start = CODE + 8;
@@ -355,7 +355,7 @@ Test(image, unwind_table_is_cut_off, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(image, sections_and_find, .timeout = 10)
+Test(image, sections_and_find)
 {
 	struct elf_builder *b = elf_builder_new(ET_DYN);
 	_cleanup_(image_freep) struct image *img = NULL;
@@ -394,7 +394,7 @@ static void assert_refused(size_t at, const void *value, size_t n)
 	cr_assert_null(img);
 }
 
-Test(image, malformed_headers_are_refused, .timeout = 10)
+Test(image, malformed_headers_are_refused)
 {
 	const size_t ph0 = sizeof(Elf64_Ehdr), ph1 = ph0 + sizeof(Elf64_Phdr);
 	const uint64_t huge = UINT64_MAX - 8, low = 0x10;
@@ -414,7 +414,7 @@ Test(image, malformed_headers_are_refused, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(image, two_dynamic_segments, .timeout = 10)
+Test(image, two_dynamic_segments)
 {
 	struct elf_builder *b = builder(ET_DYN, 64);
 	const size_t type = sizeof(Elf64_Ehdr) + 4 * sizeof(Elf64_Phdr);
@@ -447,7 +447,7 @@ static int file_of(const void *data, size_t size)
 	return fd;
 }
 
-Test(image, may_define, .timeout = 10)
+Test(image, may_define)
 {
 	struct elf_builder *b = builder(ET_DYN, 64);
 	_cleanup_free_ uint8_t *data = NULL;
@@ -477,7 +477,7 @@ Test(image, may_define, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(image, files_that_are_none, .timeout = 10)
+Test(image, files_that_are_none)
 {
 	_cleanup_close_ int empty = file_of("", 0);
 	struct image *img = NULL;

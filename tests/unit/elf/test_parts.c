@@ -49,7 +49,7 @@ static bool has(const struct parts *p, size_t at)
 	return false;
 }
 
-Test(parts, debugging_information_is_left_out, .timeout = 10)
+Test(parts, debugging_information_is_left_out)
 {
 	_cleanup_(image_freep) struct image *img = NULL;
 	struct image_symbol sym;
@@ -70,7 +70,7 @@ Test(parts, debugging_information_is_left_out, .timeout = 10)
 }
 
 /* From a file, the same parts are read as from memory. */
-Test(parts, of_a_file, .timeout = 10)
+Test(parts, of_a_file)
 {
 	char path[] = "/tmp/pyprof-parts.XXXXXX";
 	int fd = mkstemp(path);
@@ -100,7 +100,7 @@ static void assert_whole(const uint8_t *data, size_t size)
 	cr_assert(p.n == 1 && p.v[0].at == 0 && p.v[0].size == size);
 }
 
-Test(parts, unusual_files_are_whole, .timeout = 10)
+Test(parts, unusual_files_are_whole)
 {
 	const uint16_t many = PN_XNUM, entry = 8;
 	const uint64_t beyond = PARTS_HEAD;
@@ -126,7 +126,7 @@ Test(parts, unusual_files_are_whole, .timeout = 10)
 }
 
 /* Headers that name the whole file again and again do not make us read it again and again. */
-Test(parts, are_bounded, .timeout = 10)
+Test(parts, are_bounded)
 {
 	const size_t size = 4 * PARTS_HEAD;
 	_cleanup_free_ uint8_t *data = calloc(1, size);

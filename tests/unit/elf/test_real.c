@@ -85,7 +85,7 @@ static void check_interpreter(const struct interpreter *it)
 	cr_assert(found.longest >= 256, "no opcode table in %s", it->file);
 }
 
-Test(elf_real, interpreters, .timeout = 60)
+Test(elf_real, interpreters)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = interpreters_find(v);
@@ -156,7 +156,7 @@ static uint8_t *smallest(size_t *size)
 	return data;
 }
 
-Test(elf_real, truncated, .timeout = 120)
+Test(elf_real, truncated)
 {
 	size_t size;
 	uint8_t *data = smallest(&size);
@@ -169,7 +169,7 @@ Test(elf_real, truncated, .timeout = 120)
 	check_no_leaks();
 }
 
-Test(elf_real, flipped_bytes, .timeout = 300)
+Test(elf_real, flipped_bytes)
 {
 	unsigned int seed = 20240229;
 	size_t size;

@@ -133,7 +133,7 @@ static void check_value(const struct snapshot *s, const char *dir, enum value va
 	free(top);
 }
 
-Test(pprof, top_has_the_snapshots_figures, .timeout = 120)
+Test(pprof, top_has_the_snapshots_figures)
 {
 	tool_need("go");
 	for (unsigned int seed = 1; seed <= 3; seed++) {
@@ -149,7 +149,7 @@ Test(pprof, top_has_the_snapshots_figures, .timeout = 120)
 	check_no_leaks();
 }
 
-Test(pprof, raw_has_everything, .timeout = 60)
+Test(pprof, raw_has_everything)
 {
 	static const char *const options[] = {"-raw", NULL};
 	_cleanup_(snapshot_freep) struct snapshot *s =
@@ -181,7 +181,7 @@ Test(pprof, raw_has_everything, .timeout = 60)
 }
 
 /* The context's CPU time is divided among the lines of its function; the rest is at its first line. */
-Test(pprof, lines_are_locations, .timeout = 60)
+Test(pprof, lines_are_locations)
 {
 	static const struct snapshot_line v[] = {{0, 1, 10, 0}, {3, 3, 30, 0}, {4, 6, 60, 0}};
 	static const char *const lines[] = {
@@ -215,7 +215,7 @@ Test(pprof, lines_are_locations, .timeout = 60)
 }
 
 /* Durations are numeric labels of samples, by the innermost function. */
-Test(pprof, durations_are_labels, .timeout = 60)
+Test(pprof, durations_are_labels)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s =
 		snapshot_build("main a.py:1 1 5 5\n  f a.py:2 2 70000 70000\n");
@@ -241,7 +241,7 @@ Test(pprof, durations_are_labels, .timeout = 60)
 	check_no_leaks();
 }
 
-Test(pprof, hostile_names_do_no_harm, .timeout = 60)
+Test(pprof, hostile_names_do_no_harm)
 {
 	static const char *const options[] = {"-top", "-nodefraction=0", NULL};
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();
@@ -259,7 +259,7 @@ Test(pprof, hostile_names_do_no_harm, .timeout = 60)
 }
 
 /* If a recursion is too deep to be written completely, the middle is left out. */
-Test(pprof, deep_stacks_lose_their_middle, .timeout = 60)
+Test(pprof, deep_stacks_lose_their_middle)
 {
 	static const char *const options[] = {"-traces", NULL};
 	struct snapshot_builder *b = snapshot_builder_new();

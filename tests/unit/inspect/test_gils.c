@@ -52,7 +52,7 @@ static void check_process(const struct interpreter *it)
 	interpreter_end(pid, out);
 }
 
-Test(gils, real_processes, .timeout = 120)
+Test(gils, real_processes)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = interpreters_find(v);

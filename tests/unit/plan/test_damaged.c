@@ -419,12 +419,12 @@ static void damage(unsigned int part, unsigned int parts)
 }
 
 /* Half of the interpreters each, so that two CPUs can run them. */
-Test(damaged, one_half, .timeout = 2400)
+Test(damaged, one_half)
 {
 	damage(0, 2);
 }
 
-Test(damaged, other_half, .timeout = 2400)
+Test(damaged, other_half)
 {
 	damage(1, 2);
 }

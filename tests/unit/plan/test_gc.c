@@ -89,7 +89,7 @@ static void expect_plan(const struct interpreter *py, const void *data, size_t s
 	image_free(img);
 }
 
-Test(gc, real_interpreters_are_complete, .timeout = 300)
+Test(gc, real_interpreters_are_complete)
 {
 	struct interpreter py[INTERPRETERS_MAX];
 	size_t n = interpreters_find(py);
@@ -150,7 +150,7 @@ static void damage(const struct interpreter *py, uint8_t *data, size_t size)
 	free(copy);
 }
 
-Test(gc, what_is_missing_is_named, .timeout = 300)
+Test(gc, what_is_missing_is_named)
 {
 	struct interpreter py[INTERPRETERS_MAX];
 	size_t n = interpreters_find(py);

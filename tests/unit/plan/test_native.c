@@ -97,7 +97,7 @@ static void expect_boundaries(const struct interpreter *py, const struct plan *p
 			  (unsigned long long)plan->native[i].vaddr);
 }
 
-Test(native, real_interpreters_are_complete, .timeout = 300)
+Test(native, real_interpreters_are_complete)
 {
 	struct interpreter py[INTERPRETERS_MAX];
 	size_t n = interpreters_find(py);
@@ -158,7 +158,7 @@ static void expect_own_code(const struct interpreter *py, const struct layout *l
 	image_free(img);
 }
 
-Test(native, own_code_of_real_interpreters, .timeout = 300)
+Test(native, own_code_of_real_interpreters)
 {
 	struct interpreter py[INTERPRETERS_MAX];
 	size_t n = interpreters_find(py);
@@ -189,7 +189,7 @@ static void expect_refused(const struct interpreter *py, const void *data, size_
 	cr_expect_eq(memcmp(plan.sites, whole.sites, sizeof(plan.sites)), 0, "%s", py->file);
 }
 
-Test(native, missing_opcodes_are_reported, .timeout = 300)
+Test(native, missing_opcodes_are_reported)
 {
 	struct interpreter py[INTERPRETERS_MAX];
 	size_t n = interpreters_find(py);

@@ -145,7 +145,7 @@ static void expect_marks(const struct interpreter *py, const void *data, size_t 
 	}
 }
 
-Test(plan, real_interpreters_are_complete, .timeout = 300)
+Test(plan, real_interpreters_are_complete)
 {
 	struct interpreter py[INTERPRETERS_MAX];
 	size_t n = interpreters_find(py);
@@ -173,7 +173,7 @@ Test(plan, real_interpreters_are_complete, .timeout = 300)
 	check_no_leaks();
 }
 
-Test(plan, wrong_version_is_refused, .timeout = 120)
+Test(plan, wrong_version_is_refused)
 {
 	struct interpreter py[INTERPRETERS_MAX];
 	size_t n = interpreters_find(py);

@@ -86,7 +86,7 @@ static bool is_signalled(int ms)
 	return poll(&p, 1, ms) > 0 && eventfd_read(fd, &n) == 0;
 }
 
-Test(load, one_at_a_time, .timeout = 20)
+Test(load, one_at_a_time)
 {
 	struct job jobs[3] = {{.result = -7}, {.result = 0}, {.result = -9}};
 	struct load *l[3];
@@ -110,7 +110,7 @@ Test(load, one_at_a_time, .timeout = 20)
 }
 
 /* Nobody waits for the end of one that is not wanted; one that has not begun never does. */
-Test(load, abandoned, .timeout = 20)
+Test(load, abandoned)
 {
 	struct job running = {0}, waiting = {0}, ended = {0};
 	struct load *l = start(&running), *next = start(&waiting), *last = start(&ended);
@@ -132,7 +132,7 @@ Test(load, abandoned, .timeout = 20)
 }
 
 /* A forked process has no threads, and loads by itself. */
-Test(load, not_in_a_forked_process, .timeout = 20)
+Test(load, not_in_a_forked_process)
 {
 	struct job first = {0}, second = {0};
 	struct load *l = start(&first);
@@ -153,7 +153,7 @@ Test(load, not_in_a_forked_process, .timeout = 20)
 }
 
 /* Each of several watchers sees each load. */
-Test(load, is_an_edge_for_each, .timeout = 20)
+Test(load, is_an_edge_for_each)
 {
 	struct epoll_event e = {.events = EPOLLIN | EPOLLET};
 	struct job jobs[2] = {0};

@@ -92,7 +92,7 @@ Test(ringmem, sizes)
 }
 
 /* Records of many sizes cross the ends of chunks and of the ring in many places. */
-Test(ringmem, what_is_written_is_read, .timeout = 60)
+Test(ringmem, what_is_written_is_read)
 {
 	static const size_t sizes[] = {16, 40, 24, 96, 536, 512, 16384, 40, 49152, 24};
 	const uint64_t rings[] = {4096, 65536, PYP_RING_CHUNK, 4u << 20};
@@ -199,7 +199,7 @@ static void *write_many(void *ctx)
 	return NULL;
 }
 
-Test(ringmem, writers_in_parallel, .timeout = 60)
+Test(ringmem, writers_in_parallel)
 {
 	struct fixture f = ring_of(65536);
 	struct writer w[WRITERS];

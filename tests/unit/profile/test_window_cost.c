@@ -87,7 +87,7 @@ Test(window_cost, what_it_touched)
 }
 
 /* Nested distinct functions: the search whether a function is among its own callers is bounded. */
-Test(window_cost, deeply_nested_functions, .timeout = 30)
+Test(window_cost, deeply_nested_functions)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
 	double took[2];

@@ -10,7 +10,7 @@
 #include "harness/test.h"
 #include "python/census.h"
 
-TestSuite(census, .timeout = 60);
+TestSuite(census);
 
 #define FLAG_TYPE (1u << 31)
 #define FLAG_LIST (1u << 25)

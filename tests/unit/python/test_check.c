@@ -48,7 +48,7 @@ static void check_process(const struct interpreter *it)
 	interpreter_end(pid, out);
 }
 
-Test(check, real_processes, .timeout = 120)
+Test(check, real_processes)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = interpreters_find(v);

@@ -84,7 +84,7 @@ static void check_process(const struct interpreter *it)
 	interpreter_end(pid, out);
 }
 
-Test(discover, processes, .timeout = 120)
+Test(discover, processes)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = interpreters_find(v);
@@ -115,7 +115,7 @@ static void check_file(const struct interpreter *it)
 	assert_untraceable(err, &diag, "use the path of");
 }
 
-Test(discover, files, .timeout = 120)
+Test(discover, files)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = interpreters_find(v);
@@ -125,7 +125,7 @@ Test(discover, files, .timeout = 120)
 	check_no_leaks();
 }
 
-Test(discover, no_python, .timeout = 10)
+Test(discover, no_python)
 {
 	struct python *py = NULL;
 	struct diag diag = {0};
@@ -175,7 +175,7 @@ static size_t libraries(struct interpreter v[INTERPRETERS_MAX])
 	return m;
 }
 
-Test(discover, embedded, .timeout = 60)
+Test(discover, embedded)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = libraries(v);

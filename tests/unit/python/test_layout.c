@@ -7,7 +7,7 @@
 #include "harness/interpreters.h"
 #include "harness/test.h"
 
-Test(layout, tables_are_sound, .timeout = 10)
+Test(layout, tables_are_sound)
 {
 	const struct layout *prev = NULL;
 
@@ -37,7 +37,7 @@ Test(layout, tables_are_sound, .timeout = 10)
 }
 
 /* The key of a table is the version and the build's configuration. */
-Test(layout, builds_are_kept_apart, .timeout = 10)
+Test(layout, builds_are_kept_apart)
 {
 	for (const struct layout *const *p = layout_tables; *p; p++)
 		cr_assert(layout_find_abi((*p)->major, (*p)->minor, (*p)->abi) == *p);
@@ -49,7 +49,7 @@ Test(layout, builds_are_kept_apart, .timeout = 10)
 	cr_assert_null(layout_find_abi(3, 12, LAYOUT_ABI_DEBUG));
 }
 
-Test(layout, range_for_people, .timeout = 10)
+Test(layout, range_for_people)
 {
 	char range[32];
 
@@ -98,7 +98,7 @@ static void check_opcodes(const struct interpreter *it)
 	}
 }
 
-Test(layout, opcodes_of_real_interpreters, .timeout = 60)
+Test(layout, opcodes_of_real_interpreters)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = interpreters_find(v);

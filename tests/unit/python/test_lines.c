@@ -87,7 +87,7 @@ static void check_expanded(enum line_format format, const char *table, size_t si
 }
 
 /* Decoding arbitrary bytes terminates and stays within the table. */
-Test(lines, any_bytes, .timeout = 30)
+Test(lines, any_bytes)
 {
 	uint32_t seed = 1;
 	char table[64];
@@ -187,7 +187,7 @@ static size_t check_code(const struct layout *l, const char *text)
 	return n;
 }
 
-Test(lines, agrees_with_each_interpreter, .timeout = 120)
+Test(lines, agrees_with_each_interpreter)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = interpreters_find(v);

@@ -17,7 +17,7 @@ static void assert_utf8(unsigned int kind, const void *units, size_t bytes, cons
 	free(s);
 }
 
-Test(object, units_to_utf8, .timeout = 10)
+Test(object, units_to_utf8)
 {
 	const uint8_t latin[] = {'a', 0xe9, 0xff, 0x80};
 	const uint16_t ucs2[] = {'d', 0xe9, 0x4e2d, 0xd800, 0xdfff, 0xfffd, 0x7ff, 0x800};
@@ -59,14 +59,14 @@ static void check_strings(const struct layout *l)
 	free(h);
 }
 
-Test(object, strings, .timeout = 10)
+Test(object, strings)
 {
 	for (const struct layout *const *l = layout_tables; *l; l++)
 		check_strings(*l);
 	check_no_leaks();
 }
 
-Test(object, what_is_no_string, .timeout = 10)
+Test(object, what_is_no_string)
 {
 	const struct layout *l = layout_find(3, 12);
 	struct heap *h = heap_new(l);
@@ -115,7 +115,7 @@ static void check_code(const struct layout *l)
 	free(h);
 }
 
-Test(object, code, .timeout = 10)
+Test(object, code)
 {
 	for (const struct layout *const *l = layout_tables; *l; l++)
 		check_code(*l);

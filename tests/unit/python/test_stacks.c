@@ -53,7 +53,7 @@ static void check_version(const struct layout *l)
 	free(h);
 }
 
-Test(stacks, every_layout, .timeout = 10)
+Test(stacks, every_layout)
 {
 	for (const struct layout *const *l = layout_tables; *l; l++)
 		if ((*l)->runtime_interpreters_head != LAYOUT_NONE)
@@ -61,7 +61,7 @@ Test(stacks, every_layout, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(stacks, unreadable, .timeout = 10)
+Test(stacks, unreadable)
 {
 	struct heap *h = heap_new(layout_find(3, 13));
 	uint64_t code = heap_code(h, "a.py", "f", 1, 0), ts, runtime;
@@ -131,7 +131,7 @@ static size_t dump_changing(unsigned int frees, struct python_stack **v)
 }
 
 /* A dump reads the list again, instead of what is no thread, and without the threads behind it. */
-Test(stacks, threads_that_end, .timeout = 60)
+Test(stacks, threads_that_end)
 {
 	struct python_stack *v = NULL;
 	size_t n = dump_changing(0, &v);
@@ -147,7 +147,7 @@ Test(stacks, threads_that_end, .timeout = 60)
 	check_no_leaks();
 }
 
-Test(stacks, circles_end, .timeout = 60)
+Test(stacks, circles_end)
 {
 	const struct layout *l = layout_find(3, 12);
 	struct heap *h = heap_new(l);
@@ -247,7 +247,7 @@ static void check_process(const struct interpreter *it)
 	interpreter_end(pid, out);
 }
 
-Test(stacks, real_processes, .timeout = 60)
+Test(stacks, real_processes)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = interpreters_find(v);

@@ -10,7 +10,7 @@
 #include "python/details.h"
 #include "python/values.h"
 
-TestSuite(values, .timeout = 100);
+TestSuite(values);
 
 static uint64_t make_type(struct heap *h, const char *name, uint64_t flags, uint64_t meta)
 {

@@ -96,7 +96,7 @@ static void assert_no_version(const struct recipe *r, int err, const char *text)
 
 #define SOURCES(...) (&(struct recipe){__VA_ARGS__})
 
-Test(version, of_the_variable, .timeout = 10)
+Test(version, of_the_variable)
 {
 	assert_version(SOURCES(.hex = 0x030b02f0, .refers = -1), "3.11.2");
 	assert_version(SOURCES(.hex = 0x030d00c2, .refers = -1), "3.13.0rc2");
@@ -107,7 +107,7 @@ Test(version, of_the_variable, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(version, of_the_function, .timeout = 10)
+Test(version, of_the_function)
 {
 	assert_version(SOURCES(.text = "3.10.13|", .refers = 16), "3.10.13");
 	/* Linkers let a string be the end of another one. */
@@ -117,7 +117,7 @@ Test(version, of_the_function, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(version, of_the_only_text, .timeout = 10)
+Test(version, of_the_only_text)
 {
 	assert_version(SOURCES(.text = "x|3.10.9|lib/python3.10|3.2.0|", .refers = -1), "3.10.9");
 	assert_no_version(SOURCES(.text = "x|3.10.9|lib/python3.9|", .refers = -1), -EOPNOTSUPP,
@@ -127,7 +127,7 @@ Test(version, of_the_only_text, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(version, texts_that_are_none, .timeout = 10)
+Test(version, texts_that_are_none)
 {
 	static const char *const bad[] = {
 		"3.10|",   "3.10.|",	"3.10.1x|",  "3.10.1rc|", "3.10.1r1|", "3.10.1++|",
@@ -139,7 +139,7 @@ Test(version, texts_that_are_none, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(version, python_2, .timeout = 10)
+Test(version, python_2)
 {
 	assert_no_version(SOURCES(.evaluator = "PyEval_EvalFrameEx", .text = "2.7.18|",
 				  .refers = 16),
@@ -193,7 +193,7 @@ static void assert_refused(const struct recipe *r, const char *text)
 	cr_assert_null(py);
 }
 
-Test(confirm, as_in_the_table, .timeout = 10)
+Test(confirm, as_in_the_table)
 {
 	struct recipe r = recipe_3_13();
 	struct layout want = *layout_find(3, 13);
@@ -208,7 +208,7 @@ Test(confirm, as_in_the_table, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(confirm, refined, .timeout = 10)
+Test(confirm, refined)
 {
 	struct recipe r = recipe_3_13();
 	struct python *py = NULL;
@@ -229,7 +229,7 @@ Test(confirm, refined, .timeout = 10)
 }
 
 /* Objects have a longer header, which shifts all confirmed offsets. */
-Test(confirm, free_threaded, .timeout = 10)
+Test(confirm, free_threaded)
 {
 	static const uint8_t moved[] = {35, 36, 37, 39, 43, 44, 45, 68, 69, 70};
 	struct recipe r = recipe_3_13();
@@ -252,7 +252,7 @@ Test(confirm, free_threaded, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(confirm, absurd, .timeout = 10)
+Test(confirm, absurd)
 {
 	static const struct {
 		size_t at;
@@ -273,7 +273,7 @@ Test(confirm, absurd, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(discover, builds_that_are_refused, .timeout = 10)
+Test(discover, builds_that_are_refused)
 {
 	struct recipe r = recipe_3_13();
 

@@ -12,7 +12,7 @@
 #include "harness/server_rig.h"
 #include "harness/test.h"
 
-TestSuite(server, .timeout = 60);
+TestSuite(server);
 
 /* Has the server closed it? A look does not read anything. */
 static bool is_closed(int fd)

@@ -9,7 +9,7 @@
 #include "harness/server_rig.h"
 #include "harness/test.h"
 
-TestSuite(server, .timeout = 60);
+TestSuite(server);
 
 static bool written;
 

@@ -15,7 +15,7 @@
 /* user:TOKEN */
 #define BASIC "dXNlcjowMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZg=="
 
-TestSuite(http, .timeout = 60);
+TestSuite(http);
 
 static void start(unsigned int timeout_s, unsigned int max)
 {

@@ -30,7 +30,7 @@ static void teardown(void)
 	check_no_leaks();
 }
 
-TestSuite(metrics, .init = setup, .timeout = 20);
+TestSuite(metrics, .init = setup);
 
 static char *body(void)
 {

@@ -37,7 +37,7 @@ static void teardown(void)
 	check_no_leaks();
 }
 
-TestSuite(peer, .init = setup, .timeout = 20);
+TestSuite(peer, .init = setup);
 
 /* Dispatch. Returns the status. */
 static unsigned int ask_of(struct peer peer, const char *method, const char *uri, const char *body)

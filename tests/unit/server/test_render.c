@@ -33,7 +33,7 @@ static void wait_until_done(struct render *r)
 		sched_yield();
 }
 
-TestSuite(render, .timeout = 60);
+TestSuite(render);
 
 Test(render, writes_a_file_in_memory)
 {

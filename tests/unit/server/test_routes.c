@@ -43,7 +43,7 @@ static void teardown(void)
 	check_no_leaks();
 }
 
-TestSuite(routes, .init = setup, .timeout = 20);
+TestSuite(routes, .init = setup);
 
 /* Dispatch; the body, if it is JSON, is parsed to `answer`. Returns the status. */
 static unsigned int ask_as(uid_t uid, const char *method, const char *uri, const char *body)

@@ -10,7 +10,7 @@
 #include "harness/server_rig.h"
 #include "harness/test.h"
 
-TestSuite(server, .timeout = 60);
+TestSuite(server);
 
 static int count_fds(void)
 {

@@ -30,7 +30,7 @@ static void teardown(void)
 	rmdir(dir);
 }
 
-TestSuite(socket, .init = setup, .fini = teardown, .timeout = 20);
+TestSuite(socket, .init = setup, .fini = teardown);
 
 static mode_t mode_of(const char *p)
 {

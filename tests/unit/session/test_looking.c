@@ -239,7 +239,7 @@ static void teardown(void)
 	check_no_leaks();
 }
 
-TestSuite(looking, .init = setup, .timeout = 20);
+TestSuite(looking, .init = setup);
 
 static int begin_with(const struct looking_of *of)
 {

@@ -210,7 +210,7 @@ Test(load, truncated_anywhere)
 	check_no_leaks();
 }
 
-Test(load, flipped_bits, .timeout = 120)
+Test(load, flipped_bits)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
 	size_t size, loaded = 0;

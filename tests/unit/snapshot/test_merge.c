@@ -121,7 +121,7 @@ Test(merge, failed_windows_add_up)
 	cr_assert_eq(m->targets[0].windows.failed, 7);
 }
 
-Test(merge, two_hundred, .timeout = 60)
+Test(merge, two_hundred)
 {
 	enum { N = 200 };
 	const struct snapshot *list[N];

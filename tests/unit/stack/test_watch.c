@@ -325,14 +325,14 @@ static void random_run(unsigned int seed, unsigned int refuse)
 	profile_free(p);
 }
 
-Test(watch, balanced_whatever_happens, .timeout = 60)
+Test(watch, balanced_whatever_happens)
 {
 	for (unsigned int seed = 0; seed < 200; seed++)
 		random_run(seed, 0);
 	check_no_leaks();
 }
 
-Test(watch, balanced_however_often_it_cannot_listen, .timeout = 60)
+Test(watch, balanced_however_often_it_cannot_listen)
 {
 	for (unsigned int seed = 0; seed < 200; seed++)
 		random_run(seed, 2 + seed % 50);

@@ -77,7 +77,7 @@ static double seconds_since(uint64_t begin)
 	return (double)(clock_monotonic_ns() - begin) / 1e9;
 }
 
-Test(deadline, answers_pass_through, .timeout = 10)
+Test(deadline, answers_pass_through)
 {
 	for (int i = 0; i < 100; i++)
 		cr_assert_eq(call(1, i - 50), i - 50);
@@ -85,7 +85,7 @@ Test(deadline, answers_pass_through, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(deadline, a_stuck_thread_holds_up_no_other, .timeout = 20)
+Test(deadline, a_stuck_thread_holds_up_no_other)
 {
 	int block[2], released[2];
 	uint64_t begin;
@@ -113,7 +113,7 @@ Test(deadline, a_stuck_thread_holds_up_no_other, .timeout = 20)
 	check_no_leaks();
 }
 
-Test(deadline, no_more_than_so_many_are_stuck, .timeout = 30)
+Test(deadline, no_more_than_so_many_are_stuck)
 {
 	int block[2], released[2];
 	void *job;
@@ -144,7 +144,7 @@ static int compute(void *job)
 	return ((struct job *)job)->answer;
 }
 
-Test(deadline, a_computing_thread_is_waited_for, .timeout = 20)
+Test(deadline, a_computing_thread_is_waited_for)
 {
 	void *job = job_new(5, -1, -1);
 
@@ -154,7 +154,7 @@ Test(deadline, a_computing_thread_is_waited_for, .timeout = 20)
 }
 
 /* A forked child has none of the worker threads: it runs the call itself. */
-Test(deadline, in_a_child, .timeout = 20)
+Test(deadline, in_a_child)
 {
 	int block[2], released[2], status;
 	pid_t child;
@@ -181,7 +181,7 @@ Test(deadline, in_a_child, .timeout = 20)
 	check_no_leaks();
 }
 
-Test(deadline, words, .timeout = 10)
+Test(deadline, words)
 {
 	struct diag diag = {0};
 

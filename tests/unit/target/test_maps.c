@@ -14,7 +14,7 @@ static int parse(const char *text, struct target_maps *ret)
 	return target_maps_parse(text, strlen(text), ret, NULL);
 }
 
-Test(maps, lines, .timeout = 10)
+Test(maps, lines)
 {
 	struct target_maps m = {0};
 
@@ -40,7 +40,7 @@ Test(maps, lines, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(maps, code, .timeout = 10)
+Test(maps, code)
 {
 	struct target_maps m = {0};
 	struct native_code code;
@@ -67,7 +67,7 @@ Test(maps, code, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(maps, empty, .timeout = 10)
+Test(maps, empty)
 {
 	struct target_maps m = {0};
 
@@ -77,7 +77,7 @@ Test(maps, empty, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(maps, malformed, .timeout = 10)
+Test(maps, malformed)
 {
 	static const char *const bad[] = {
 		"\n",
@@ -112,7 +112,7 @@ Test(maps, malformed, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(maps, cut_at_every_byte, .timeout = 10)
+Test(maps, cut_at_every_byte)
 {
 	const char *line = "0041f000-006d2000 r-xp 0001f000 fe:01 1234    /usr/bin/python3.11\n";
 
@@ -128,7 +128,7 @@ Test(maps, cut_at_every_byte, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(maps, too_many, .timeout = 30)
+Test(maps, too_many)
 {
 	static const char line[] = "1000-2000 r-xp 0 0:0 0\n";
 	size_t n = sizeof(line) - 1;
@@ -177,7 +177,7 @@ static void assert_opens(const struct target *t, uint64_t addr, const char *via_
 	target_maps_deinit(&m);
 }
 
-Test(maps, files_behind_our_own, .timeout = 10)
+Test(maps, files_behind_our_own)
 {
 	struct target *t = NULL;
 	struct diag diag = {0};
@@ -190,7 +190,7 @@ Test(maps, files_behind_our_own, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(maps, a_deleted_file, .timeout = 10)
+Test(maps, a_deleted_file)
 {
 	int fd = memfd_create("deleted", MFD_CLOEXEC);
 	struct target *t = NULL;
@@ -210,7 +210,7 @@ Test(maps, a_deleted_file, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(maps, no_file_or_none_any_more, .timeout = 10)
+Test(maps, no_file_or_none_any_more)
 {
 	char anonymous[] = "", path[] = "/gone";
 	struct target_map map = {.start = 0x1000, .end = 0x2000, .exec = true, .path = anonymous};

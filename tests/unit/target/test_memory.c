@@ -8,7 +8,7 @@
 
 #include "harness/test.h"
 
-Test(memory, buffer, .timeout = 10)
+Test(memory, buffer)
 {
 	const uint8_t bytes[16] = {1, 2, 3, 4, 5, 6, 7, 8};
 	struct memory mem = memory_buffer(bytes, sizeof(bytes), 0x1000);
@@ -29,7 +29,7 @@ Test(memory, buffer, .timeout = 10)
 	assert_err(memory_read(&mem, 0x1000, out, SIZE_MAX), -EFAULT);
 }
 
-Test(memory, live, .timeout = 10)
+Test(memory, live)
 {
 	struct memory mem = memory_live(getpid()), gone = memory_live(0x7ffffffe);
 	char text[] = "hello", out[6];

@@ -57,7 +57,7 @@ static void assert_exit(pid_t pid, enum pyp_exit exit, const char *text)
 	cr_assert_null(t);
 }
 
-Test(target, ourselves, .timeout = 10)
+Test(target, ourselves)
 {
 	struct target *t = NULL;
 	struct diag diag = {0};
@@ -72,7 +72,7 @@ Test(target, ourselves, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(target, end_is_noticed, .timeout = 10)
+Test(target, end_is_noticed)
 {
 	pid_t pid = spawn(NULL);
 	struct target *t = NULL;
@@ -94,7 +94,7 @@ Test(target, end_is_noticed, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(target, no_such_process, .timeout = 10)
+Test(target, no_such_process)
 {
 	assert_exit(0, PYP_EXIT_NO_PROCESS, "no process");
 	assert_exit(-1, PYP_EXIT_NO_PROCESS, "no process");
@@ -121,7 +121,7 @@ static void *sleep_in_thread(void *arg)
 	return NULL;
 }
 
-Test(target, threads, .timeout = 10)
+Test(target, threads)
 {
 	struct sleeper s = {.stop = PTHREAD_MUTEX_INITIALIZER};
 	struct target_thread *v = NULL, one;
@@ -189,7 +189,7 @@ static void assert_owner(void (*prepare)(void), uid_t uid)
 	end(pid);
 }
 
-Test(target, whose_process, .timeout = 10)
+Test(target, whose_process)
 {
 	if (geteuid() != 0)
 		cr_skip_test("needs root to become another user");
@@ -221,7 +221,7 @@ static pid_t spawn_shell(int *input)
 	return pid;
 }
 
-Test(target, command_line, .timeout = 10)
+Test(target, command_line)
 {
 	struct target *t = NULL;
 	struct diag diag = {0};
@@ -237,7 +237,7 @@ Test(target, command_line, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(target, not_ours_to_trace, .timeout = 10)
+Test(target, not_ours_to_trace)
 {
 	int status;
 	pid_t pid;
@@ -286,7 +286,7 @@ static bool runs(pid_t pid, const char *program)
 	return readlink(path, exe, sizeof(exe) - 1) > 0 && strstr(exe, program);
 }
 
-Test(target, an_exec_changes_the_identity, .timeout = 10)
+Test(target, an_exec_changes_the_identity)
 {
 	struct target *t = NULL;
 	struct diag diag = {0};
@@ -334,7 +334,7 @@ static pid_t spawn_twice(int *go)
 	return pid;
 }
 
-Test(target, the_same_program_again_is_another_identity, .timeout = 10)
+Test(target, the_same_program_again_is_another_identity)
 {
 	struct target *t = NULL;
 	struct diag diag = {0};
@@ -379,7 +379,7 @@ static struct target_identity identity_of(void (*prepare)(void))
 }
 
 /* /proc of a process that has dropped its privileges belongs to root; its user is still found. */
-Test(target, as_which_user, .timeout = 10)
+Test(target, as_which_user)
 {
 	struct target_identity id;
 
@@ -399,7 +399,7 @@ static void *wait_for_end(void *arg)
 }
 
 /* The main thread has ended and another one has not: the process is alive. */
-Test(target, main_thread_has_ended, .timeout = 10)
+Test(target, main_thread_has_ended)
 {
 	char path[64];
 	struct proc_stat st = {0};
@@ -419,7 +419,7 @@ Test(target, main_thread_has_ended, .timeout = 10)
 }
 
 /* A zombie, and a process that does not exist any more. */
-Test(target, ending, .timeout = 10)
+Test(target, ending)
 {
 	siginfo_t info;
 	pid_t pid = fork();
@@ -437,7 +437,7 @@ Test(target, ending, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(target, kernel_thread, .timeout = 10)
+Test(target, kernel_thread)
 {
 	char comm[32] = "";
 	FILE *f = fopen("/proc/2/comm", "re");
@@ -453,7 +453,7 @@ Test(target, kernel_thread, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(proc, stat_lines, .timeout = 10)
+Test(proc, stat_lines)
 {
 	static const char good[] = "12 (a) R (b) S 1 1 1 0 -1 4194304 1 0 0 0 7 8 0 0 20 0 1 0 "
 				   "4711 0 0\n";
@@ -472,7 +472,7 @@ Test(proc, stat_lines, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(proc, status_fields, .timeout = 10)
+Test(proc, status_fields)
 {
 	const char *status = "Name:\tTgid:\t9\nTgid:\t12\nNSpid:\t812\t7\nEmpty:\n";
 

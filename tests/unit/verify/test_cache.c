@@ -335,7 +335,7 @@ Test(cache, links_are_not_followed)
 }
 
 /* A pipe with nobody at its other end would keep us waiting for ever. */
-Test(cache, no_file_at_all, .timeout = 30)
+Test(cache, no_file_at_all)
 {
 	store();
 	cr_assert(unlink(path_of(FILE_NAME)) == 0);

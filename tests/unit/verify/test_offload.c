@@ -21,7 +21,7 @@
 static struct verify_opts opts;
 static struct verify_result sent;
 
-TestSuite(offload, .timeout = 20);
+TestSuite(offload);
 
 static unsigned int descriptors(void)
 {

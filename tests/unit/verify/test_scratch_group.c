@@ -26,7 +26,7 @@ static void expect(const char *controller, const char *want)
 	cr_assert_str_eq(dir, want);
 }
 
-Test(scratch_group, where_it_is, .timeout = 10)
+Test(scratch_group, where_it_is)
 {
 	expect("memory", "/sys/fs/cgroup/memory/system.slice/x:y");
 	expect("cpuacct", "/sys/fs/cgroup/cpu/");
@@ -35,7 +35,7 @@ Test(scratch_group, where_it_is, .timeout = 10)
 	check_no_leaks();
 }
 
-Test(scratch_group, where_there_is_none, .timeout = 10)
+Test(scratch_group, where_there_is_none)
 {
 	char dir[256];
 
@@ -54,7 +54,7 @@ Test(scratch_group, where_there_is_none, .timeout = 10)
 }
 
 /* Whatever can be made is taken away again, and another process's is left alone. */
-Test(scratch_group, made_and_taken_away, .timeout = 10)
+Test(scratch_group, made_and_taken_away)
 {
 	struct scratch_group g = {0};
 

@@ -57,7 +57,7 @@ static void teardown(void)
 	cr_assert(munmap(helpers, sizeof(*helpers)) == 0);
 }
 
-TestSuite(selftest, .init = setup, .fini = teardown, .timeout = 20);
+TestSuite(selftest, .init = setup, .fini = teardown);
 
 static void answer(const struct verify_opts *o, int out)
 {
