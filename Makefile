@@ -12,6 +12,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 10
 TEST_TIMEOUT ?= 900
 SOAK_MINUTES ?= 30
+HITS_SLOWER_NS ?=
 PREFIX ?= /usr/local
 SBINDIR ?= $(PREFIX)/sbin
 BINDIR ?= $(PREFIX)/bin
@@ -66,7 +67,8 @@ ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now,--as-needed $(if $(SAN),-fsanitize=$(SAN)
 # BTF has names of source files: relative ones, so that the programs do not depend on the directory.
 BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -fdebug-compilation-dir=. -std=gnu11 -Wall -Wextra -Wno-unused-parameter \
 	$(if $(DEV),-Werror) -D__TARGET_ARCH_x86 -DPYP_BPF_SIDE -Iinclude -Ibpf \
-	-idirafter /usr/include/$(shell uname -m)-linux-gnu
+	-idirafter /usr/include/$(shell uname -m)-linux-gnu \
+	$(if $(HITS_SLOWER_NS),-DHITS_SLOWER_NS=$(HITS_SLOWER_NS))
 
 # What `make check` runs, as groups for run.sh --sections. What follows a + only gets the processor time
 # that the others leave idle, so that times can be measured beside it; it computes and measures nothing.
@@ -77,7 +79,7 @@ CHECK_GROUPS := check-unit \
 	check-san fuzz-smoke
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
-FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench bench-times bench-windows \
+FREE_GOALS := help clean deps deps-dev format check check-shaken test test-% $(CHECKS) bench bench-times bench-windows \
 	bench-forecast matrix hosts soak demo fidelity pictures deb packages dist dist-check check-kernels
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
@@ -143,8 +145,12 @@ all: $(O)/pyprofd $(O)/pyprofctl ## build pyprofd and pyprofctl (into $(O)/)
 
 $(O)/.flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(CLANG) $(BPF_CFLAGS)' | cmp -s - $@ || \
-		echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(CLANG) $(BPF_CFLAGS)' > $@
+	@echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' | cmp -s - $@ || \
+		echo '$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)' > $@
+
+$(O)/.flags-bpf: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CLANG) $(BPF_CFLAGS)' | cmp -s - $@ || echo '$(CLANG) $(BPF_CFLAGS)' > $@
 
 $(O)/obj/%.o: %.c $(O)/.flags
 	@mkdir -p $(@D)
@@ -161,7 +167,7 @@ $(O)/obj/daemon/plan/%.o: ALL_CFLAGS += $(if $(findstring fuzzer,$(SAN)),-fno-sa
 # The skeleton must exist before its users are compiled, -MMD does the rest.
 $(O)/obj/daemon/probe/arrivals.o $(O)/obj/daemon/probe/probe.o $(O)/obj/daemon/probe/probe_marks.o $(O)/obj/daemon/probe/probe_open.o $(O)/obj/daemon/probe/programs.o $(O)/obj/daemon/probe/ticker.o: | $(SKEL)
 
-$(O)/bpf/%.bpf.o: bpf/%.bpf.c $(O)/.flags
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c $(O)/.flags-bpf
 	@mkdir -p $(@D)
 	$(call msg,BPF,$@)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
@@ -281,8 +287,11 @@ $(O)/tests/fuzz/%: $(O)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(TEST_LIB
 # private: what these need (.flags, the skeleton) must not be built with them.
 $(call obj,$(TEST_SRC)): private INC += -Itests -Icli -Ibpf
 
-# Tests measure what they call, not themselves, and gcc needs twice as long for -O2.
-$(call obj,$(filter-out $(BENCH_SRC),$(TEST_SRC))): private ALL_CFLAGS += $(if $(filter -O2,$(CFLAGS)),-O1)
+# Tests measure what they call, not themselves: compilers need a third of the time without optimisation, and
+# without looking for undefined behaviour in the tests. What they call has both.
+$(call obj,$(filter-out $(BENCH_SRC),$(TEST_SRC))): private ALL_CFLAGS += -O0 -g1 \
+	$(if $(SAN),$(if $(findstring undefined,$(SAN)),-fno-sanitize=undefined) \
+	$(if $(findstring fuzzer,$(SAN)),-fno-sanitize=fuzzer-no-link),-U_FORTIFY_SOURCE)
 
 # What tests find in their environment; `export` so that run.sh and the tests see them.
 export PYPROF_TOP := $(CURDIR)
@@ -297,13 +306,25 @@ RUN := tests/run.sh
 # Parallel, unless the user said how parallel.
 SUB = $(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 
-.PHONY: check test run-check-smoke $(CHECKS) $(CHECKS:%=run-%) tests-build bench matrix soak \
+.PHONY: check check-shaken test run-check-smoke $(CHECKS) $(CHECKS:%=run-%) tests-build bench matrix soak \
 	demo pictures
 check: deps deps-dev ## everything below; ends with one line: N passed, N failed, N skipped
 	+@SUBMAKE="$(SUB)" $(RUN) --sections $(CHECK_GROUPS)
 
 test: deps deps-dev ## unit tests and a smoke test on /usr/bin/python3, < 3 minutes (root)
 	+@SUBMAKE="$(SUB)" $(RUN) --sections check-unit check-smoke
+
+check-shaken: deps deps-dev ## complete checks: three times alone, beside load, slower hits, one CPU, another order (root)
+	+@tests/shaken.sh $(SHAKEN)
+
+# One program, with what it needs: make test-integration/dump; test-dump: all programs of this name.
+TEST_BIN := $(UNIT_BIN) $(INTEGRATION_BIN) $(E2E_BIN) $(ATTACK_BIN)
+named_bin = $(filter $(O)/tests/$(dir $(1))test_$(notdir $(1)) \
+	$(if $(findstring /,$(1)),,$(O)/tests/%/test_$(1)),$(TEST_BIN))
+test-%: deps deps-dev
+	@[ -n "$(call named_bin,$*)" ] || { echo "no test program is named '$*'" >&2; exit 2; }
+	@$(SUB) DEV=1 all $(call named_bin,$*)
+	@$(RUN) --jobs 1 $(firstword $(subst /, ,$*)) $(call named_bin,$*)
 
 $(CHECKS): deps deps-dev
 	+@SUBMAKE="$(SUB)" $(RUN) --sections $@
@@ -488,6 +509,7 @@ run-lint:
 	@$(RUN) --command symbols tests/check/symbols.sh
 	@$(RUN) --command stacks tests/check/stacks.py $(O)/bpf/pyprof.o
 	@$(RUN) --command hardening tests/check/hardening.sh
+	@$(RUN) --command retry tests/check/retry.sh
 	@$(RUN) --command shellcheck shellcheck $(SHELL_FILES)
 	@$(RUN) --command mandoc mandoc -T lint -W warning $(MAN)
 	@$(RUN) --command help-vs-man tests/check/help-vs-man.sh
@@ -631,6 +653,7 @@ help: ## this
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile packaging/packages.mk | \
 		sed 's|$$(O)|$(O)|' | while IFS="$$(printf '\t')" read -r t h; do \
 		printf '  %-18s %s\n' "$$t" "$$h"; done
+	@printf '  %-18s %s\n' test-NAME 'one test program: test-dump, test-integration/dump (root)'
 	@echo 'Knobs (VAR=value on the command line):'
 	@printf '  %-18s %s\n' 'O=DIR' 'where everything is built (now: $(O))' \
 		'DEV=1' 'warnings are errors' 'SAN=LIST' 'sanitizers, e.g. address,undefined' \
@@ -638,6 +661,8 @@ help: ## this
 		'CLANG BPFTOOL' 'for the BPF side' \
 		'PREFIX DESTDIR' 'for install (PREFIX: $(PREFIX))' \
 		'JOBS=N' 'how parallel the check targets build (now: $(JOBS))' \
+		'SHAKEN=LIST' 'which of alone beside slower one order `make check-shaken` runs' \
+		'HITS_SLOWER_NS=N' 'for tests: each hit of a probe takes this much longer' \
 		'SOAK_MINUTES=N' 'how long each part of `make soak` takes (now: $(SOAK_MINUTES))' \
 		'FUZZ_SECONDS=N' 'for each fuzzer (now: $(FUZZ_SECONDS))' \
 		'TEST_TIMEOUT=N' 'seconds for one test binary (now: $(TEST_TIMEOUT))'

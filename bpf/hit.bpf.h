@@ -48,6 +48,7 @@ static __always_inline int hit_take(struct pt_regs *ctx, struct hit *h)
 {
 	__u64 id;
 
+	hit_slower();
 	if (!active)
 		return -1;
 	h->cookie = cookie_of(ctx);

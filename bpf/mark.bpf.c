@@ -38,6 +38,7 @@ int on_mark(struct pt_regs *ctx)
 	__u64 mark = bpf_get_attach_cookie(ctx) - 1, id; /* without a cookie: too large */
 	struct pyp_rec *r;
 
+	hit_slower();
 	if (!active || mark >= PYP_MARKS)
 		return 0;
 	id = current_ids();

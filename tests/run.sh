@@ -13,13 +13,18 @@
 #                                          also --programs N --node LABEL FILE...; N+M: N
 #                                          where traps are slow, else M more
 #   run.sh --sections GROUP...             make run-SECTION for each, then the last line
+#   run.sh --stats [RESULTS]               the whole table of times of the last run: stats.py
 #
 # A GROUP is A,B,C+X,Y: sections in sequence, and beside them X and then Y, which get the processor time
 # that the others leave idle. Their output follows when the group has ended.
 #
+# A program that fails is run once more, alone, after all sections, if at most three have failed. If it passes
+# then, the last lines name it and the place of its first output.
+#
 # Environment: RESULTS (file that collects "passed failed skipped name"; RESULTS.times collects
-# "seconds cpu name note", cpu being the CPU seconds of the program and its children), TEST_TIMEOUT, SUBMAKE, and CI=true or PYPROF_TEST_REQUIRE; with either of these
-# a skipped test is a failure.
+# "begin end cpu section name note", in seconds, cpu being the CPU time of the program and its children), TEST_TIMEOUT
+# (seconds, times PYPROF_PATIENCE), PYPROF_TEST_ORDER (a seed: programs in random order), SUBMAKE, and CI=true or
+# PYPROF_TEST_REQUIRE; with either of these a skipped test is a failure.
 set -eu
 
 : "${RESULTS:=/dev/null}" "${TEST_TIMEOUT:=900}" "${SUBMAKE:=make}"
@@ -32,9 +37,23 @@ trap '[ -z "$beside" ] || kill -- "-$beside" 2>/dev/null; rm -rf "$work"' EXIT
 # run beside each other share one.
 export CACHE_DIRECTORY=${PYPROF_TEST_VERDICTS:-$work/cache}
 [ -d "$CACHE_DIRECTORY" ] || mkdir -m 700 "$CACHE_DIRECTORY"
-failed=0 begun_cpu=0
+failed=0 begun=0 begun_cpu=0
+again=() # how this program is run again
+passed_alone=()
 
 strict() { [ "${CI:-}" = true ] || [ -n "${PYPROF_TEST_REQUIRE:-}" ]; }
+
+# keep_failure NAME: keep the output of a failed program, and how to run it again: its environment and its command.
+keep_failure() {
+	local dir=$RESULTS.failed/$1
+	[ "$RESULTS" != /dev/null ] || return 0
+	mkdir -p "$dir"
+	cp "$work/log" "$dir/log" 2>/dev/null || :
+	[ ${#again[@]} -eq 0 ] || [[ $RESULTS == */again.results ]] || {
+		env -0 | grep -zvE '^(RESULTS|PYPROF_TEST_VERDICTS|CACHE_DIRECTORY|M(AKE)?FLAGS)='
+		printf '%s\0' "RESULTS=$dir/again.results" "$top/tests/run.sh" "${again[@]}"
+	} >"$dir/again"
+}
 
 # For the end of the output: Criterion's lines with text about failed assertions and what a harness found not to be
 # exact (traced_is_exact), or each failed test of Node.js with its error and where that was; else the end of
@@ -61,6 +80,7 @@ record() {
 	if [ "$f" -gt 0 ]; then
 		word=FAIL
 		failed=1
+		keep_failure "$name"
 		keep_gist "$name"
 	fi
 	echo "$p $f $s $name" >>"$RESULTS"
@@ -89,19 +109,23 @@ spent() {
 
 # took NAME START CPU NOTE: record the time since START, and the CPU time since CPU.
 took() {
-	local t=$((($(now) - $2) / 1000)) cpu
+	local cpu
 	spent cpu
 	cpu=$((cpu - $3))
 	[ "$RESULTS" = /dev/null ] ||
-		printf '%d.%d %d.%d %s %s\n' $((t / 1000)) $((t / 100 % 10)) \
-			$((cpu / 1000)) $((cpu / 100 % 10)) "$1" "$4" >>"$RESULTS.times"
+		printf '%.2f %.2f %.2f %s %s %s\n' "$2e-6" "$(now)e-6" "${cpu}e-3" \
+			"${PYPROF_SECTION:--}" "$1" "$4" >>"$RESULTS.times"
 }
 
 # run CMD...: run with a time limit, in its own process group, which is killed afterwards.
 run() {
+	local uptime
+	limit=$(printf %.0f "$(awk "BEGIN { print $TEST_TIMEOUT * ${PYPROF_PATIENCE:-1} }")")
 	begun=$(now)
 	spent begun_cpu
-	timeout -k 10 "$TEST_TIMEOUT" "$@" >"$work/log" 2>&1
+	# When a test that waits gives up and says for what: see harness/patience.h.
+	read -r uptime _ </proc/uptime
+	PYPROF_TEST_UNTIL=$((${uptime%.*} + limit * 9 / 10)) timeout -k 10 "$limit" "$@" >"$work/log" 2>&1
 }
 
 # Sanitizers write here; any file means failure, also from child processes and at exit, where
@@ -114,7 +138,7 @@ san_begin() {
 
 why() {
 	case $1 in
-	124 | 137) echo "took longer than $TEST_TIMEOUT s" ;;
+	124 | 137) echo "took longer than $limit s" ;;
 	*) echo "ended with status $1" ;;
 	esac
 }
@@ -158,6 +182,7 @@ criterion() {
 		: >"$work/tap"
 		san_begin
 		rc=0
+		again=(--jobs "${jobs:-1}" "$label" "$bin")
 		run "$bin" ${jobs:+--jobs "$jobs"} --tap="$work/tap" || rc=$?
 		judge "${name/test_/}" $rc
 	done
@@ -171,6 +196,7 @@ node_() {
 		name=${name#test_}
 		: >"$work/tap"
 		rc=0
+		again=(--node "$label" "$file")
 		run node --test-reporter=tap --test-reporter-destination="$work/tap" "$file" || rc=$?
 		[ "$rc" -eq 0 ] || cat "$work/tap" >>"$work/log"
 		# Print the figures that a test measured.
@@ -182,6 +208,7 @@ node_() {
 command_() {
 	local name=$1 rc=0
 	shift
+	again=(--command "$name" "$@")
 	run "$@" || rc=$?
 	took "$name" "$begun" "$begun_cpu" ""
 	[ $rc -eq 0 ] || cat "$work/log"
@@ -227,6 +254,16 @@ for _ in range(20000):
 sys.exit(time.process_time() - begun < 20000 * 0.6e-6)'
 }
 
+# Names, each ended by a NUL, in random order if PYPROF_TEST_ORDER has a seed.
+in_order() {
+	if [ -n "${PYPROF_TEST_ORDER:-}" ]; then
+		shuf -z --random-source=<(openssl enc -aes-128-ctr -nosalt -pbkdf2 \
+			-pass "pass:$PYPROF_TEST_ORDER" </dev/zero 2>/dev/null)
+	else
+		cat
+	fi
+}
+
 # programs N A B C BINARY...: prints the output of each program when it is complete.
 programs() {
 	local n=$1 k=3
@@ -237,7 +274,7 @@ programs() {
 	local args=("${@:2:k}")
 	shift $((k + 1))
 	export PYPROF_TEST_VERDICTS=$CACHE_DIRECTORY
-	printf '%s\0' "$@" | xargs -0 -n 1 -P "$n" "$0" --whole "$work/lock" "${args[@]}"
+	printf '%s\0' "$@" | in_order | xargs -0 -n 1 -P "$n" "$0" --whole "$work/lock" "${args[@]}"
 }
 
 # whole LOCK ARG...
@@ -272,14 +309,24 @@ kernel_log_check() {
 	fi
 }
 
-# Print the time of each section and of the ten slowest programs, and their CPU time.
-print_times() {
-	awk '$3 == "SECTION" { printf "%s %s %d s (CPU %d s)", n++ ? "," : "sections:", $4, $1, $2 }
-	     END { print "" }' "$RESULTS.times"
-	echo "slowest:"
-	grep -v ' SECTION ' "$RESULTS.times" | sort -rn | head -n 10 |
-		awk '{ printf "%7.1f s (CPU %5.1f s)  %s", $1, $2, $3; $1 = $2 = $3 = ""; sub(/^ +/, "")
-		       print $0 == "" ? "" : " (" $0 ")" }'
+# Programs that failed once: each is run again, alone, with what it had in its environment. Machines hiccup; more
+# than three are no hiccup, and what cannot be built fails again.
+run_again() {
+	local name dir line
+	[ "$(awk '$2 > 0' "$RESULTS" | wc -l)" -le 3 ] || return 0
+	while read -r name; do
+		dir=$RESULTS.failed/$name
+		[ -s "$dir/again" ] || continue
+		echo "== once more, alone: $name"
+		: >"$dir/again.results"
+		(cd "$top" && xargs -0 -x -a "$dir/again" env -i) || :
+		line=$(awk 'NR == 1 && $1 > 0 && $2 == 0' "$dir/again.results")
+		[ -n "$line" ] || continue
+		awk -v name="$name" -v line="$line" '$4 == name && $2 > 0 { $0 = line } { print }' \
+			"$RESULTS" >"$work/results"
+		cp "$work/results" "$RESULTS"
+		passed_alone+=("passed when run alone: $name (its first output: $dir/log)")
+	done < <(awk '$2 > 0 { print $4 }' "$RESULTS")
 }
 
 # section NAME CMD...: make run-NAME, executed by CMD.
@@ -288,11 +335,12 @@ section() {
 	shift
 	start=$(now)
 	spent cpu
+	export PYPROF_SECTION=$name
 	# Not quoted, because SUBMAKE can contain -j as well.
 	# shellcheck disable=SC2086
 	"$@" $SUBMAKE "run-$name" || rc=$?
 	[ $rc -eq 0 ] || record "$name/build" 0 1 0
-	took SECTION "$start" "$cpu" "$name"
+	took - "$start" "$cpu" ""
 }
 
 # in_sequence SECTIONS CMD...: each as `section`.
@@ -338,13 +386,21 @@ sections() {
 	: >"$RESULTS"
 	: >"$RESULTS.why"
 	: >"$RESULTS.times"
+	rm -rf "$RESULTS.failed"
+	[ -n "${PYPROF_PATIENCE:-}" ] || {
+		PYPROF_PATIENCE=$("$top/tests/patience.py") || PYPROF_PATIENCE=1
+		export PYPROF_PATIENCE
+	}
 	kernel_log >"$work/klog.before" 2>/dev/null || rm -f "$work/klog.before"
 	for group; do
 		group "${group%+*}" "$(sed -n 's/.*+//p' <<<"$group")"
 	done
+	run_again
 	kernel_log_check "$work/klog.before"
-	print_times
+	"$top/tests/stats.py" "$RESULTS" >"$RESULTS.table"
+	"$top/tests/stats.py" --short "$RESULTS"
 	cat "$RESULTS.why"
+	[ ${#passed_alone[@]} -eq 0 ] || printf '%s\n' "${passed_alone[@]}"
 	awk -v strict="$(strict && echo 1)" '
 		{ p += $1; f += $2; s += $3
 		  if ($2) print "FAILED " $4; if ($3) print "skipped " $4 }
@@ -353,6 +409,9 @@ sections() {
 }
 
 case ${1:-} in
+--stats)
+	exec "$top/tests/stats.py" "${2:-${PYPROF_BUILD:-$top/build}/check/results}"
+	;;
 --sections)
 	sections "${@:2}"
 	exit
