@@ -173,10 +173,21 @@ judge() {
 	record "$name" "$p" "$f" "$s"
 }
 
+# Names, each ended by a NUL, in random order if PYPROF_TEST_ORDER has a seed.
+in_order() {
+	if [ -n "${PYPROF_TEST_ORDER:-}" ]; then
+		shuf -z --random-source=<(openssl enc -aes-128-ctr -nosalt -pbkdf2 \
+			-pass "pass:$PYPROF_TEST_ORDER" </dev/zero 2>/dev/null)
+	else
+		cat
+	fi
+}
+
 criterion() {
-	local jobs=$1 label=$2 bin name rc
+	local jobs=$1 label=$2 bin bins name rc
 	shift 2
-	for bin; do
+	mapfile -d '' -t bins < <(printf '%s\0' "$@" | in_order)
+	for bin in "${bins[@]}"; do
 		name=${bin##*/tests/}
 		name=$label/${name#*/}
 		: >"$work/tap"
@@ -252,16 +263,6 @@ begun = time.process_time()
 for _ in range(20000):
     os.getppid()
 sys.exit(time.process_time() - begun < 20000 * 0.6e-6)'
-}
-
-# Names, each ended by a NUL, in random order if PYPROF_TEST_ORDER has a seed.
-in_order() {
-	if [ -n "${PYPROF_TEST_ORDER:-}" ]; then
-		shuf -z --random-source=<(openssl enc -aes-128-ctr -nosalt -pbkdf2 \
-			-pass "pass:$PYPROF_TEST_ORDER" </dev/zero 2>/dev/null)
-	else
-		cat
-	fi
 }
 
 # programs N A B C BINARY...: prints the output of each program when it is complete.
