@@ -107,6 +107,31 @@ size_t traced_few(struct interpreter v[INTERPRETERS_MAX])
 	return 3;
 }
 
+static unsigned int family_of(const struct interpreter *it)
+{
+	return 2 * (unsigned int)interpreter_layout(it)->model + !!it->abi;
+}
+
+size_t traced_in_turn(struct interpreter v[INTERPRETERS_MAX], unsigned int turn)
+{
+	struct interpreter all[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(all), kept = 0;
+
+	if (getenv("PYPROF_TEST_ALL"))
+		return traced_interpreters(v);
+	for (size_t i = 0; i < n; i++) {
+		unsigned int before = 0, members = 0;
+
+		for (size_t k = 0; k < n; k++) {
+			before += k < i && family_of(&all[k]) == family_of(&all[i]);
+			members += family_of(&all[k]) == family_of(&all[i]);
+		}
+		if (before == turn % members)
+			v[kept++] = all[i];
+	}
+	return kept;
+}
+
 struct interpreter traced_newest(void)
 {
 	struct interpreter v[INTERPRETERS_MAX];
