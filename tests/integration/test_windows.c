@@ -22,11 +22,11 @@
 /* The error of an estimated share beyond the sampling error, as a fraction */
 #define POINTS 0.03
 /*
- * The number of standard errors allowed for sampling, which are known from 30 windows: Student's t
- * with 29 degrees of freedom exceeds it with a probability of 1.1e-7, and 5 figures are compared.
+ * The number of standard errors allowed for sampling, which are known from 20 windows: Student's t
+ * with 19 degrees of freedom exceeds it with a probability of 2.8e-8, and 5 figures are compared.
  */
-#define ERRORS	7
-#define WINDOWS 30
+#define ERRORS	9
+#define WINDOWS 20
 /*
  * The limit, in percent, where only windows matter: with a smaller one they are rare where hits are
  * slow.
@@ -90,7 +90,8 @@ static bool has_windows(struct traced *t, void *ctx)
 }
 
 /*
- * Bodies of 6 us and more, of which probes take a tenth and more: too expensive for a limit of 4 %.
+ * Bodies of 3 us and more, of which probes take a fifth and more: too expensive for a limit of 10
+ * %.
  */
 Test(windows, shares)
 {
@@ -102,7 +103,7 @@ Test(windows, shares)
 	struct traced t;
 	double cpu;
 
-	result = run_shares(&t, "200", 4, has_windows, &s);
+	result = run_shares(&t, "100", 10, has_windows, &s);
 	cr_assert(snapshot_estimated(s) && !snapshot_exact(s));
 	assert_ok(snapshot_correct(s));
 	w = &s->targets[0].windows;
@@ -110,7 +111,7 @@ Test(windows, shares)
 	fprintf(stderr, "  %lu windows, %.1f %% of %.3f s seen, estimated %.3f s\n",
 		(unsigned long)w->n, 100.0 * (double)w->seen_cpu_ns / (double)w->all_cpu_ns, cpu,
 		total_cpu(s));
-	cr_assert_eq(w->max_overhead, 4);
+	cr_assert_eq(w->max_overhead, 10);
 	cr_assert(w->seen_cpu_ns < w->all_cpu_ns);
 	fprintf(stderr, "    %lu samples between them: costs times %.3f\n",
 		(unsigned long)w->samples, w->samples_factor);
