@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "harness/patience.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 #include "snapshot/lines.h"
@@ -71,11 +72,10 @@ static double compare(const struct snapshot_func *f, const json_t *spent, const 
 	return worst;
 }
 
-static bool has_samples(struct traced *t, void *ctx)
+static bool has_samples(struct traced *t)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(t);
 
-	(void)ctx;
 	return s->targets[0].estimate.samples >= SAMPLES;
 }
 
@@ -93,7 +93,10 @@ static double run(const struct interpreter *py, struct mode_choice mode)
 	traced_expect(&t, "ready");
 	traced_attach(&t);
 	traced_go(&t);
-	traced_until(&t, has_samples, NULL, "samples");
+	while (!has_samples(&t)) {
+		cr_assert(!patience_over(), "waited for samples");
+		traced_work(&t, PATIENCE_MOMENT_MS);
+	}
 	traced_go(&t);
 	traced_expect(&t, "done");
 	s = traced_snapshot(&t);

@@ -86,12 +86,20 @@ static bool has_events(struct traced *t, void *ctx)
 	return st.events >= *(const uint64_t *)ctx;
 }
 
-/* Count with samples: calls are exact, and shares of CPU time equal those of sampling alone. */
-static bool has_samples(struct traced *t, void *ctx)
+static bool has_samples(struct traced *t, uint64_t n)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(t);
 
-	return s->targets[0].estimate.samples >= *(const uint64_t *)ctx;
+	return s->targets[0].estimate.samples >= n;
+}
+
+/* A snapshot takes time, so one now and then. */
+static void until_sampled(struct traced *t, uint64_t n)
+{
+	while (!has_samples(t, n)) {
+		cr_assert(!patience_over(), "waited for samples");
+		traced_work(t, PATIENCE_MOMENT_MS);
+	}
 }
 
 static struct snapshot *after_samples(struct traced *t, uint64_t n)
@@ -175,7 +183,8 @@ static void check_traced_shares(const struct interpreter *py)
 }
 
 /*
- * Compares the shares among three functions: work() calls each once, so their probes cost the same.
+ * Count with samples: calls are exact. Compares the shares among three functions: work() calls each
+ * once, so their probes cost the same.
  */
 static void check_counted_shares(const struct interpreter *py)
 {
@@ -185,7 +194,7 @@ static void check_counted_shares(const struct interpreter *py)
 	struct traced t;
 
 	start_shares(&t, py, MODE_COUNT, "plain", NULL);
-	traced_until(&t, has_samples, &samples, "samples");
+	until_sampled(&t, samples);
 	assert_ok(sessions_stop(t.sessions, 0, NULL));
 	s = traced_snapshot(&t);
 	cr_assert(snapshot_exact(s) && snapshot_estimated(s));
@@ -249,16 +258,11 @@ static struct loop loop_of(struct traced *t)
 	};
 }
 
-static bool is_reconciled(struct traced *t, void *ctx)
+static bool is_reconciled(struct traced *t)
 {
-	uint64_t samples = LOOP_SAMPLES;
-	double error;
+	const double error = loop_of(t).error;
 
-	(void)ctx;
-	if (!has_samples(t, &samples))
-		return false;
-	error = loop_of(t).error;
-	return error > 0 && error < LOOP_MAX_ERROR;
+	return has_samples(t, LOOP_SAMPLES) && error > 0 && error < LOOP_MAX_ERROR;
 }
 
 static void check_reconciled(const struct interpreter *py)
@@ -273,7 +277,10 @@ static void check_reconciled(const struct interpreter *py)
 	traced_expect(&t, "ready");
 	traced_attach(&t);
 	start_shares(&beside, py, MODE_SAMPLE, "halves", NULL);
-	traced_until(&t, is_reconciled, NULL, "a known error");
+	while (!is_reconciled(&t)) {
+		cr_assert(!patience_over(), "waited for a known error");
+		traced_work(&t, PATIENCE_MOMENT_MS);
+	}
 	assert_ok(sessions_stop(t.sessions, 0, NULL));
 	traced_until(&beside, has_events, &samples, "samples");
 	s = traced_snapshot(&t);
@@ -325,7 +332,7 @@ static void check_search(const struct interpreter *py, enum mode mode)
 	t.builtins = true;
 	traced_expect(&t, "ready");
 	traced_attach(&t);
-	traced_until(&t, has_samples, &samples, "samples");
+	until_sampled(&t, samples);
 	assert_ok(sessions_stop(t.sessions, 0, NULL));
 	s = traced_snapshot(&t);
 	assert_ok(snapshot_correct(s));
@@ -368,7 +375,7 @@ Test(modes, count_drops_samples_of_probes)
 	struct traced t;
 
 	start_shares(&t, &py, MODE_COUNT, "calls", NULL);
-	traced_until(&t, has_samples, &samples, "samples");
+	until_sampled(&t, samples);
 	s = traced_snapshot(&t);
 	e = &s->targets[0].estimate;
 	fprintf(stderr, "%" PRIu64 " samples, %" PRIu64 " of probes' time\n", e->samples,
