@@ -357,11 +357,11 @@ Test(modes, c_functions_in_samples)
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = traced_few(v);
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		check_search(&v[i], MODE_SAMPLE);
-		check_search(&v[i], MODE_COUNT);
-		check_search(&v[i], MODE_TRACE);
-	}
+	/* Where calls of C functions have probes, these name them. */
+	check_search(&v[n - 1], MODE_COUNT);
+	check_search(&v[n - 1], MODE_TRACE);
 	check_no_leaks();
 }
 
