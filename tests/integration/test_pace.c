@@ -11,11 +11,11 @@
 #include "session/tracee.h"
 
 /*
- * How many times longer the calls of rounds.py are, so that a round takes 50 times as long as a hit
- * on any machine: marks that are passed once in a round are cheap then. If they were rarer, they
- * could not be chosen in time on a busy machine.
+ * How many times longer the calls of rounds.py are, so that a round takes 25 times as long as a
+ * slow hit of 3.4 us: marks that are passed once in a round are cheap then. If they were rarer,
+ * they could not be chosen in time on a busy machine.
  */
-#define LONGER "6"
+#define LONGER "4"
 
 static const struct pace *pace_of(const struct traced *t)
 {
