@@ -24,9 +24,13 @@
 #include "harness/test.h"
 #include "python/layout.h"
 
-#define ARGS_MAX    16
-#define STEP_US	    20000u
-#define CATCH_UP_NS 20000000u
+#define ARGS_MAX 16
+/*
+ * How long the loop runs, or reads records, at once, in microseconds and ns: not until anything
+ * must have happened
+ */
+#define STEP	 20000u
+#define CATCH_UP 20000000u
 
 double traced_seconds(void)
 {
@@ -105,6 +109,31 @@ size_t traced_few(struct interpreter v[INTERPRETERS_MAX])
 	v[1] = v[middle];
 	v[2] = v[n - 1];
 	return 3;
+}
+
+static unsigned int family_of(const struct interpreter *it)
+{
+	return 2 * (unsigned int)interpreter_layout(it)->model + !!it->abi;
+}
+
+size_t traced_in_turn(struct interpreter v[INTERPRETERS_MAX], unsigned int turn)
+{
+	struct interpreter all[INTERPRETERS_MAX];
+	size_t n = traced_interpreters(all), kept = 0;
+
+	if (getenv("PYPROF_TEST_ALL"))
+		return traced_interpreters(v);
+	for (size_t i = 0; i < n; i++) {
+		unsigned int before = 0, members = 0;
+
+		for (size_t k = 0; k < n; k++) {
+			before += k < i && family_of(&all[k]) == family_of(&all[i]);
+			members += family_of(&all[k]) == family_of(&all[i]);
+		}
+		if (before == turn % members)
+			v[kept++] = all[i];
+	}
+	return kept;
 }
 
 struct interpreter traced_newest(void)
@@ -241,7 +270,7 @@ void traced_ready(struct traced *t, char pid[16], const char *exe, const char *s
 
 static void step(struct traced *t)
 {
-	cr_assert(sd_event_run(t->event, STEP_US) >= 0);
+	cr_assert(sd_event_run(t->event, STEP) >= 0);
 }
 
 void traced_until(struct traced *t, traced_cond cond, void *ctx, const char *what)
@@ -467,6 +496,13 @@ void traced_attach(struct traced *t)
 	assert_diag_ok(traced_try_attach(t, &diag), &diag);
 }
 
+static bool catch_up(struct traced *t, pid_t pid, uint64_t now)
+{
+	const uint64_t begun = clock_monotonic_ns();
+
+	return sessions_catch_up(t->sessions, pid, now, begun + CATCH_UP);
+}
+
 struct snapshot *traced_snapshot(struct traced *t)
 {
 	return traced_snapshot_of(t, 0);
@@ -479,7 +515,7 @@ struct snapshot *traced_snapshot_of(struct traced *t, pid_t pid)
 	struct diag diag = {0};
 
 	/* All records until now, and the cost of their probes. */
-	while (!sessions_catch_up(t->sessions, pid, now, clock_monotonic_ns() + CATCH_UP_NS))
+	while (!catch_up(t, pid, now))
 		cr_assert(sd_event_run(t->event, 10000) >= 0);
 	assert_diag_ok(sessions_snapshot(t->sessions, pid, &s, &diag), &diag);
 	cr_assert(snapshot_valid(s));

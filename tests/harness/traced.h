@@ -66,6 +66,14 @@ size_t traced_interpreters(struct interpreter v[INTERPRETERS_MAX]);
  */
 size_t traced_few(struct interpreter v[INTERPRETERS_MAX]);
 
+/*
+ * Find one of each family of the planner (its frame model, and builds without a GIL), for what is
+ * compared on every interpreter in another way as well: by the self-test, by one program's counts,
+ * by `make fidelity`. turn: chooses another member of each family, so that tests with different
+ * turns reach them all. PYPROF_TEST_ALL in the environment: all.
+ */
+size_t traced_in_turn(struct interpreter v[INTERPRETERS_MAX], unsigned int turn);
+
 /* The newest of them. */
 struct interpreter traced_newest(void);
 

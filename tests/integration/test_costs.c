@@ -8,6 +8,7 @@
 
 #include "harness/caps.h"
 #include "harness/interpreters.h"
+#include "harness/patience.h"
 #include "harness/python.h"
 #include "harness/test.h"
 #include "probe/calibrate.h"
@@ -61,7 +62,7 @@ static struct cost measured_beside(const struct verify_opts *vo, bool synthetic)
 	struct cost ret;
 
 	cr_assert(c);
-	cr_assert(calibration_wait(c, 60000));
+	cr_assert(calibration_wait(c, patience_left_ms()));
 	ret = calibration_result(c);
 	calibration_free(c);
 	return ret;

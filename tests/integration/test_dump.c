@@ -7,11 +7,15 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #include "base/parse.h"
 #include "dump/dumper.h"
 #include "harness/interpreters.h"
+#include "harness/patience.h"
 #include "harness/test.h"
+#include "target/target.h"
 
 #define THREADS	  13
 #define TEXT_SIZE 8192
@@ -59,17 +63,40 @@ static bool has_thread(const struct dump *d, const char *want)
 	return false;
 }
 
+static bool all_wait(const struct dump *d)
+{
+	for (size_t i = 0; i < d->nthreads; i++)
+		if (d->threads[i].state != 'S')
+			return false;
+	return true;
+}
+
+/* The program's threads are on their last lines, but perhaps not off their CPUs yet. */
+static struct dump *take_waiting(pid_t pid)
+{
+	struct diag diag = {0};
+	struct dump *d;
+
+	for (;;) {
+		assert_diag_ok(dump_take(pid, NULL, &d, &diag), &diag);
+		if (all_wait(d))
+			return d;
+		dump_free(d);
+		cr_assert(!patience_over(), "waited for threads that wait");
+		patience_step();
+	}
+}
+
 static void check_waiting(const struct interpreter *it)
 {
 	static char lines[THREADS][TEXT_SIZE];
 	_cleanup_(dump_freep) struct dump *d = NULL;
-	struct diag diag = {0};
 	int out;
 	pid_t pid = start(it, "wait", &out);
 
 	for (unsigned int i = 0; i < THREADS; i++)
 		interpreter_line(out, lines[i], TEXT_SIZE);
-	assert_diag_ok(dump_take(pid, NULL, &d, &diag), &diag);
+	d = take_waiting(pid);
 	for (unsigned int i = 0; i < THREADS; i++)
 		cr_assert(has_thread(d, lines[i]), "%s: no thread has %s", it->exe, lines[i]);
 	for (size_t i = 0; i < d->nthreads; i++)
@@ -237,10 +264,27 @@ static pid_t find_inspector(void)
 	return (pid_t)pid;
 }
 
+struct later {
+	atomic_bool asks;
+	pid_t inspector;
+};
+
+/* Returns whether this process's first thread waits in the kernel. */
+static bool waits(void)
+{
+	struct target_thread thread;
+
+	return target_thread_read(getpid(), getpid(), &thread) == 0 && thread.state == 'S';
+}
+
+/* The first thread has asked for a dump, and waits for the answer. */
 static void *continue_later(void *arg)
 {
-	usleep(500000);
-	kill(*(pid_t *)arg, SIGCONT);
+	struct later *l = arg;
+
+	while (!patience_over() && !(atomic_load(&l->asks) && waits()))
+		patience_step();
+	kill(l->inspector, SIGCONT);
 	return NULL;
 }
 
@@ -250,20 +294,22 @@ Test(dump, waits_for_an_inspector_that_stands_still)
 	_cleanup_(dumper_freep) struct dumper *from = NULL;
 	_cleanup_(dump_freep) struct dump *d = NULL;
 	struct interpreter v[INTERPRETERS_MAX];
+	struct later l = {0};
 	struct diag diag = {0};
 	pthread_t later;
 	char ready[16];
-	pid_t pid, inspector;
+	pid_t pid;
 	int out;
 
 	cr_assert(interpreters_find(v) > 0);
 	pid = start(&v[0], "run", &out);
 	interpreter_line(out, ready, sizeof(ready));
 	assert_diag_ok(dumper_open(pid, &from, &diag), &diag);
-	inspector = find_inspector();
-	cr_assert_neq(inspector, pid);
-	assert_ok(kill(inspector, SIGSTOP));
-	assert_ok(-pthread_create(&later, NULL, continue_later, &inspector));
+	l.inspector = find_inspector();
+	cr_assert_neq(l.inspector, pid);
+	assert_ok(kill(l.inspector, SIGSTOP));
+	assert_ok(-pthread_create(&later, NULL, continue_later, &l));
+	atomic_store(&l.asks, true);
 	assert_diag_ok(dumper_take(from, NULL, &d, &diag), &diag);
 	pthread_join(later, NULL);
 	cr_assert(d->nthreads >= 1 && d->threads[0].n > 2);
@@ -274,7 +320,7 @@ Test(dump, waits_for_an_inspector_that_stands_still)
 Test(dump, of_a_thread_that_runs)
 {
 	const char *text = getenv("PYPROF_TEST_DUMPS");
-	uint64_t dumps = 400;
+	uint64_t dumps = 200;
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = interpreters_find(v);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Tools, frame evaluators, sub-interpreters and the JIT, which may hide calls, on every interpreter
- * that has them. Status and every report mention them, and counts are either exact or reported as
- * lower bounds.
+ * Tools, frame evaluators, sub-interpreters and the JIT, which may hide calls, on an interpreter of
+ * each family (in turn), the JIT on each that has it. Status and every report mention them, and
+ * counts are either exact or reported as lower bounds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -171,10 +171,10 @@ static void check_way(const struct interpreter *py, const struct way *w, const c
 	traced_finish(&t);
 }
 
-static void check_ways(const char *program, const struct way *ways)
+static void check_ways(unsigned int turn, const char *program, const struct way *ways)
 {
 	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = traced_interpreters(v);
+	size_t n = traced_in_turn(v, turn);
 	char json[300], offset[16];
 
 	make_library();
@@ -207,7 +207,7 @@ Test(hidden, tools)
 	 * Not mixed.py: up to 3.12 a tool keeps locals alive, which delays __del__. The self-test
 	 * covers what mixed.py does, and enables and disables these tools meanwhile.
 	 */
-	check_ways("stdlib_statistics",
+	check_ways(0, "stdlib_statistics",
 		   (const struct way[]){
 			   {"setprofile", "before", "sys.setprofile", 0, false},
 			   {"settrace", "before", "sys.settrace", 0, false},
@@ -223,11 +223,12 @@ Test(hidden, tools)
  */
 Test(hidden, frame_evaluator)
 {
-	check_ways("mixed", (const struct way[]){
-				    {"evaluator", "before", "PEP 523", 0, true},
-				    {"evaluator", "during", NULL, 0, true},
-				    {NULL, NULL, NULL, 0, false},
-			    });
+	check_ways(1, "mixed",
+		   (const struct way[]){
+			   {"evaluator", "before", "PEP 523", 0, true},
+			   {"evaluator", "during", NULL, 0, true},
+			   {NULL, NULL, NULL, 0, false},
+		   });
 	check_no_leaks();
 }
 
@@ -274,7 +275,7 @@ static void check_interpreters(const struct interpreter *py)
 Test(hidden, sub_interpreters)
 {
 	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = traced_interpreters(v);
+	size_t n = traced_in_turn(v, 2);
 
 	for (size_t i = 0; i < n; i++)
 		check_interpreters(&v[i]);

@@ -11,16 +11,14 @@
 
 #include "harness/counts.h"
 #include "harness/daemon.h"
+#include "harness/patience.h"
 #include "harness/python.h"
 #include "harness/sites.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 #include "stats/view.h"
 
-#define CYCLES	 50
-#define ENOUGH	 10 /* if that has taken CYCLES_S */
-#define CYCLES_S 10
-#define FEW	 2
+#define CYCLES	 12
 #define CHILDREN 4
 #define PROGRAMS 5
 
@@ -70,31 +68,48 @@ static void expect_calls(struct traced *t)
 	traced_until(t, has_more_calls, &now, "calls");
 }
 
-static void on_each(size_t (*find)(struct interpreter v[INTERPRETERS_MAX]),
-		    void (*test)(const char *exe))
+static void on_few(void (*test)(const char *exe))
 {
 	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = find(v);
+	size_t n = traced_few(v);
 
 	for (size_t i = 0; i < n; i++)
 		test(v[i].exe);
 	check_no_leaks();
 }
 
+/* For what depends on no interpreter */
+static void on_newest(void (*test)(const char *exe))
+{
+	test(traced_newest().exe);
+	check_no_leaks();
+}
+
 /* stop, start, clear ----------------------------------------------------------------------- */
+
+static bool has_more_rounds(struct traced *t, void *ctx)
+{
+	return rounds(t) > *(uint64_t *)ctx;
+}
+
+/* The target works on. */
+static void expect_rounds(struct traced *t)
+{
+	uint64_t now = rounds(t);
+
+	traced_until(t, has_more_rounds, &now, "rounds");
+}
 
 static void check_stopped(struct traced *t, const struct sites *sites)
 {
-	uint64_t counted, before;
+	uint64_t counted;
 
 	traced_halt(t);
 	cr_assert(sites_changed(sites, t->pid) == 0, "breakpoints are left after stop");
 	cr_assert(traced_status(t).state == SESSION_ATTACHED);
 	counted = calls(t);
 	cr_assert(counted > 0, "stop forgot the data");
-	before = rounds(t);
-	traced_run(t, 100);
-	cr_assert(rounds(t) > before, "the target does not work");
+	expect_rounds(t);
 	cr_assert(calls(t) == counted, "calls are counted though tracing has stopped");
 }
 
@@ -124,7 +139,7 @@ static void stop_start_clear(const char *exe)
 
 Test(lifecycle, stop_start_clear)
 {
-	on_each(traced_interpreters, stop_start_clear);
+	on_few(stop_start_clear);
 }
 
 /* The end of the target -------------------------------------------------------------------- */
@@ -195,17 +210,17 @@ static void executes(const char *exe)
 
 Test(lifecycle, target_exits)
 {
-	on_each(traced_few, exits);
+	on_newest(exits);
 }
 
 Test(lifecycle, target_is_killed)
 {
-	on_each(traced_few, killed);
+	on_newest(killed);
 }
 
 Test(lifecycle, target_executes_another_program)
 {
-	on_each(traced_few, executes);
+	on_newest(executes);
 }
 
 /* Children --------------------------------------------------------------------------------- */
@@ -233,18 +248,18 @@ static bool children_are_clean(struct traced *t, void *ctx)
 static void fork_children(struct traced *t, struct children *f)
 {
 	char command[32];
-	double since;
+	double cpu;
 
 	snprintf(command, sizeof(command), "fork %d", CHILDREN);
 	traced_say(t, command);
 	for (int i = 0; i < CHILDREN; i++)
 		f->pids[i] = (pid_t)strtol(traced_answer(t, "child"), NULL, 10);
 	traced_expect(t, "forked");
-	since = traced_seconds();
+	cpu = patience_cpu_s(getpid());
 	traced_until(t, children_are_clean, f, "children without breakpoints");
-	since = traced_seconds() - since;
-	fprintf(stderr, "  children without breakpoints after %.3f s\n", since);
-	cr_assert(since < 1, "after %.3f s", since);
+	cpu = patience_cpu_s(getpid()) - cpu;
+	fprintf(stderr, "  children without breakpoints after %.3f s of CPU time\n", cpu);
+	cr_assert(cpu < 0.5, "after %.3f s of CPU time", cpu);
 }
 
 static void forks(const char *exe)
@@ -274,44 +289,38 @@ static void forks(const char *exe)
 
 Test(lifecycle, target_forks)
 {
-	on_each(traced_few, forks);
+	on_few(forks);
 }
 
 /* Attach and detach, again and again ------------------------------------------------------- */
 
 /*
  * On one interpreter CYCLES times, for what depends on the moment; the others only differ in their
- * sites, which each cycle checks. Where attaching takes a second, fewer times.
+ * sites, which each cycle checks.
  */
 static void cycles(const char *exe)
 {
-	const int most = strcmp(exe, traced_newest().exe) == 0 ? CYCLES : FEW;
+	const int n = strcmp(exe, traced_newest().exe) == 0 ? CYCLES : 1;
 	struct sites sites;
 	struct traced t;
 	uint64_t before;
-	double since;
-	int i;
 
 	start_load(&t, &sites, exe);
 	before = rounds(&t);
-	since = traced_seconds();
-	for (i = 0; i < most; i++) {
-		if (i >= ENOUGH && traced_seconds() - since > CYCLES_S)
-			break;
+	for (int i = 0; i < n; i++) {
 		traced_attach(&t);
 		expect_calls(&t);
 		cr_assert(traced_status(&t).lost == 0);
 		assert_ok(sessions_detach(t.sessions, t.pid, NULL));
 		cr_assert(sites_changed(&sites, t.pid) == 0, "breakpoints after detach %d", i);
 	}
-	fprintf(stderr, "  %d cycles in %.1f s\n", i, traced_seconds() - since);
 	cr_assert(rounds(&t) > before);
 	finish_load(&t);
 }
 
 Test(lifecycle, cycles_under_load)
 {
-	on_each(traced_few, cycles);
+	on_few(cycles);
 }
 
 /* The end of the daemon -------------------------------------------------------------------- */
@@ -337,7 +346,6 @@ static void daemon_is_killed(const char *exe)
 	struct pyprofd d;
 	struct traced t;
 	char pid[16];
-	uint64_t before;
 
 	start_load(&t, &sites, exe);
 	on.changed = (int)sites.n;
@@ -345,16 +353,15 @@ static void daemon_is_killed(const char *exe)
 	pyprofd_launch(&d, "--pid", pid_text(pid, t.pid), NULL);
 	on.daemon = d.pid;
 	traced_until(&t, sites_are, &on, "the daemon's probes");
-	before = rounds(&t);
-	traced_run(&t, 100);
+	expect_rounds(&t);
 	cr_assert(waitpid(on.daemon, NULL, WNOHANG) == 0, "the daemon has ended");
 	pyprofd_kill(&d);
 	traced_until(&t, sites_are, &off, "the file's bytes");
-	cr_assert(rounds(&t) > before);
+	expect_rounds(&t);
 	finish_load(&t);
 }
 
 Test(lifecycle, daemon_is_killed)
 {
-	on_each(traced_few, daemon_is_killed);
+	on_newest(daemon_is_killed);
 }

@@ -12,10 +12,15 @@
 #include "harness/traced.h"
 #include "stats/view.h"
 
-/* Ten seconds on one interpreter; the others differ in their sites, not in what the daemon stores. */
-#define SECONDS		  "10"
-#define SECONDS_OF_OTHERS "4"
-#define GROWTH_MAX	  (8u * 1024) /* KiB, after the first second */
+/*
+ * Calls on one interpreter, and after how many memory is measured; the others differ in their
+ * sites, not in what the daemon stores. The smallest block of 32 bytes per call would grow by 32
+ * MiB.
+ */
+#define CALLS		1000000u
+#define CALLS_OF_OTHERS 400000u
+#define CALLS_AT_FIRST	100000u
+#define GROWTH_MAX	(8u * 1024) /* KiB */
 
 static unsigned long resident_kib(void)
 {
@@ -42,6 +47,18 @@ static uint64_t printed_calls(const struct traced *t, const char *what)
 	return (uint64_t)n;
 }
 
+static bool has_events(struct traced *t, void *ctx)
+{
+	return traced_status(t).events >= *(const uint64_t *)ctx;
+}
+
+static void until_called(struct traced *t, uint64_t calls)
+{
+	uint64_t events = 2 * calls;
+
+	traced_until(t, has_events, &events, "calls");
+}
+
 static void busy(const char *exe)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
@@ -50,12 +67,14 @@ static void busy(const char *exe)
 	unsigned long at_first, at_end;
 	struct traced t;
 
-	traced_start(&t, exe, "run.py", "busy_empty", newest ? SECONDS : SECONDS_OF_OTHERS, NULL);
+	traced_start(&t, exe, "run.py", "busy_empty", "told", NULL);
 	traced_expect(&t, "ready");
 	traced_attach(&t);
 	traced_go(&t);
-	traced_run(&t, 1000);
+	until_called(&t, CALLS_AT_FIRST);
 	at_first = resident_kib();
+	until_called(&t, newest ? CALLS : CALLS_OF_OTHERS);
+	traced_go(&t);
 	traced_expect(&t, "done");
 	at_end = resident_kib();
 	s = traced_snapshot(&t);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/caps.h"
+#include "harness/patience.h"
 #include "harness/probe_rig.h"
 #include "harness/test.h"
 
@@ -324,7 +325,7 @@ static void *end_absence(void *arg)
 	hurry(a);
 	while (!atomic_load(&a->began))
 		sched_yield();
-	usleep(2000);
+	patience_pass(PATIENCE_STEP_MS);
 	mprotect(a->page, 4096, PROT_READ | PROT_WRITE);
 	return NULL;
 }
@@ -350,18 +351,27 @@ static void enter_without(struct fake_target *t, uint64_t frame, uint64_t page)
 }
 
 /*
- * Not all are seen to end: on a busy machine some absences end before the call, some last for longer than
- * probes wait. Where a hypervisor handles page tables in software, a program that only reads may not see
- * that the page is there again: 10 of 20 absences while much else runs, and none of 20, at times, while
- * nothing does. What was not seen is counted.
+ * Not all are seen to end: on a busy machine some absences end before the call, some last for
+ * longer than probes wait, so they are repeated until some are. What was not seen is counted. Where
+ * a hypervisor handles page tables in software, a program that only reads may not see that the page
+ * is there again: 10 of 20 absences while much else runs, and none of 20, at times, while nothing
+ * does. Nor can it with a single CPU.
  */
-static void check_seen(size_t seen, size_t enough)
+static bool was_seen(size_t seen, size_t enough)
 {
 	fprintf(stderr, "  %zu seen\n", seen);
-	cr_assert(seen >= enough || caps_virtual(), "%zu seen", seen);
+	cr_assert(!patience_over(), "waited for absences that probes see to end");
+	return seen >= enough || caps_virtual() || sysconf(_SC_NPROCESSORS_ONLN) == 1;
 }
 
-Test(probe, pages_that_are_absent_for_a_moment)
+/* A probe that has waited in vain a number of times does not wait any more. */
+static void begin_again(void)
+{
+	probe_rig_stop(&rig);
+	probe_rig_start(&rig, 0);
+}
+
+static size_t see_absences(void)
 {
 	uint64_t code = plain_code("f"), frame;
 	uint64_t losses[PYP_LOSS_MAX];
@@ -376,9 +386,15 @@ Test(probe, pages_that_are_absent_for_a_moment)
 	n = probe_rig_drain(&rig);
 	for (size_t i = 0; i < n; i++)
 		entries += probe_rig_event(&rig, i)->type == PYP_REC_ENTER;
-	check_seen(entries, 4);
 	probe_losses(rig.probe, losses);
 	cr_assert_eq(entries + losses[PYP_LOSS_fault_frame], 20);
+	return entries;
+}
+
+Test(probe, pages_that_are_absent_for_a_moment)
+{
+	while (!was_seen(see_absences(), 4))
+		begin_again();
 }
 
 /* A code object whose name is on a page of its own. */
@@ -393,7 +409,7 @@ static uint64_t code_with_distant_name(uint64_t *ret_page)
 	return code;
 }
 
-Test(probe, names_on_pages_that_are_absent_for_a_moment)
+static size_t see_names(void)
 {
 	size_t n, readable = 0, names = 0;
 
@@ -414,8 +430,14 @@ Test(probe, names_on_pages_that_are_absent_for_a_moment)
 		names++;
 		readable += ev->u.string.flags == 0;
 	}
-	check_seen(readable, 2);
 	cr_assert_eq(names, 10, "%zu names, readable or not", names);
+	return readable;
+}
+
+Test(probe, names_on_pages_that_are_absent_for_a_moment)
+{
+	while (!was_seen(see_names(), 2))
+		begin_again();
 }
 
 static void code_free(struct fake_target *t, uint64_t code, uint64_t b)

@@ -13,8 +13,10 @@
 #include <sys/wait.h>
 
 #include "harness/caps.h"
+#include "harness/patience.h"
 #include "harness/probe_rig.h"
 #include "harness/test.h"
+#include "target/target.h"
 
 #define SMALL_RING 65536
 #define BREAKPOINT 0xcc
@@ -44,11 +46,6 @@ TestSuite(probe_small_ring, .init = setup_small, .fini = teardown);
 static struct fake_target *target(void)
 {
 	return &rig.target;
-}
-
-static void pause_ms(void)
-{
-	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 static uint64_t plain_frame(uint64_t previous)
@@ -256,7 +253,7 @@ Test(probe_small_ring, wakes_once_when_half_full)
 		 * suffice.
 		 */
 		fake_target_pairs(target(), frame, 2000);
-		cr_assert_eq(epoll_wait(ep, &ev, 1, 1000), 1);
+		cr_assert_eq(epoll_wait(ep, &ev, 1, patience_left_ms()), 1);
 		cr_assert_eq(epoll_wait(ep, &ev, 1, 0), 0);
 	}
 }
@@ -273,7 +270,7 @@ static void child_main(struct child *c)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (!c->go)
-		pause_ms();
+		patience_step();
 	fake_enter(c->frame, 1);
 	fake_throw(c->frame);
 	fake_leave(c->frame);
@@ -300,12 +297,15 @@ static void fork_child(struct fake_target *t, uint64_t where, uint64_t b)
  * Make the child execute every site. Without a sweep, the kernel removes a breakpoint from a
  * process when that process hits it and the probe's filter does not accept it.
  */
+static bool is_done(void *ctx)
+{
+	return ((const struct child *)ctx)->done;
+}
+
 static void hit_everything(struct child *c)
 {
 	c->go = 1;
-	for (int i = 0; i < 10000 && !c->done; i++)
-		pause_ms();
-	cr_assert(c->done);
+	patience_until(is_done, c, "the child's hits");
 }
 
 Test(probe_life, a_forked_child_is_swept)
@@ -333,13 +333,16 @@ Test(probe_life, a_forked_child_is_swept)
 	assert_ok(probe_sweep_child(rig.probe, INT32_MAX - 1, &diag));
 }
 
+static bool has_event(void *ctx)
+{
+	probe_rig_drain(&rig);
+	return probe_rig_count(&rig, *(const enum pyp_rec_type *)ctx);
+}
+
 /* Wait until the ring has an event of this type, without sending anything to the target. */
 static void wait_for(enum pyp_rec_type type)
 {
-	for (int i = 0; i < 5000 && !probe_rig_count(&rig, type); i++) {
-		probe_rig_drain(&rig);
-		pause_ms();
-	}
+	patience_until(has_event, &type, "an event");
 	cr_assert_eq(probe_rig_count(&rig, type), 1);
 }
 
@@ -421,6 +424,16 @@ Test(probe_life, threads_come_and_go)
 	}
 }
 
+/* It waits for the next command, off its CPU. */
+static bool waits(void *ctx)
+{
+	struct target_thread thread;
+
+	(void)ctx;
+	return target_thread_read(target()->pid, target()->pid, &thread) == 0 &&
+	       thread.state == 'S';
+}
+
 /*
  * The target waits for its next command: it leaves the CPU and gets it again, with a run time that
  * only grows. Every switch out is reported. Not every switch in is: when a thread of the kernel's
@@ -439,7 +452,7 @@ Test(probe_life, switches_of_a_known_thread)
 	cr_assert_eq(probe_rig_drain(&rig), 0, "not a thread we know");
 	for (int i = 0; i < 10; i++) {
 		fake_target_pairs(target(), frame, 1000);
-		usleep(2000); /* by then it waits for the next command, off its CPU */
+		patience_until(waits, NULL, "the target to wait");
 	}
 	probe_rig_drain(&rig);
 	for (size_t i = 0; i < rig.n; i++) {
@@ -503,8 +516,9 @@ static void hit_for_ever(struct fake_target *t, uint64_t frame, uint64_t b)
 	}
 }
 
-static bool calls_and_returns(void)
+static bool calls_and_returns(void *ctx)
 {
+	(void)ctx;
 	probe_rig_drain(&rig);
 	return probe_rig_count(&rig, PYP_REC_ENTER) && probe_rig_count(&rig, PYP_REC_LEAVE);
 }
@@ -513,7 +527,13 @@ static bool calls_and_returns(void)
  * So many windows that hits are in progress when some of them are closed: the thread does nothing
  * but hit sites.
  */
-#define WINDOWS 200
+#define WINDOWS 100
+
+static bool is_ready(void *ctx)
+{
+	(void)ctx;
+	return probe_window_ready(rig.probe);
+}
 
 static void one_window(void)
 {
@@ -521,13 +541,11 @@ static void one_window(void)
 	struct diag diag = {0};
 	uint64_t ts;
 
-	while (!probe_window_ready(rig.probe))
-		pause_ms();
+	patience_until(is_ready, NULL, "the end of the last window");
 	probe_rig_drain(&rig);
 	probe_rig_clear(&rig);
 	assert_diag_ok(probe_window_open(rig.probe, &ts, &diag), &diag);
-	for (int i = 0; i < 10000 && !calls_and_returns(); i++)
-		pause_ms();
+	patience_until(calls_and_returns, NULL, "calls and returns");
 	probe_window_silence(rig.probe, &ts);
 	probe_window_close(rig.probe);
 	chain = probe_rig_find(&rig, PYP_REC_CHAIN, 0);

@@ -13,10 +13,15 @@
 #include "harness/traced.h"
 #include "stats/view.h"
 
-#define SECONDS	 "1"
-#define ATTEMPTS 3    /* the machine may be busy */
-#define SHARE	 0.03 /* of the target's own measurement ... */
-#define SLACK	 2e-3 /* ... or seconds, if that is almost 0 */
+#define SECONDS "0.3"
+#define SHARE	0.03 /* of the target's own measurement ... */
+#define SLACK	2e-3 /* ... or seconds, if that is almost 0 */
+/*
+ * On a busy machine the target may lose its CPU between a measurement of its own and the call that
+ * it measures. Beside 15 runnable threads on 2 CPUs, none of 28 attempts was off (of both programs):
+ * fewer than one in 9 is, with 95 % certainty. All of these are with a probability below 3e-8.
+ */
+#define ATTEMPTS 8
 
 struct times {
 	double cpu, wall;
@@ -110,7 +115,7 @@ static bool attempt(const char *exe)
 Test(times, both_clocks_within_three_percent)
 {
 	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = traced_interpreters(v);
+	size_t n = traced_few(v);
 
 	for (size_t i = 0; i < n; i++) {
 		int tries = 1;

@@ -15,6 +15,7 @@
 #include "harness/counts.h"
 #include "harness/cpu_group.h"
 #include "harness/entry_probe.h"
+#include "harness/patience.h"
 #include "harness/test.h"
 #include "harness/tool.h"
 #include "harness/traced.h"
@@ -22,14 +23,19 @@
 #include "snapshot/correct.h"
 #include "stats/view.h"
 
-#define SECONDS		"0.1"
-#define LIMIT_US	30000 /* in 100 ms */
-#define LIMITED_SECONDS "0.45"
-#define GIL_SECONDS	"0.5"
-#define GIL_LEAST_NS	100000u /* shorter calls of take_gil() have hardly waited */
-#define ATTEMPTS	3	/* the machine may be busy */
-#define SHARE		0.02	/* of the target's own measurement ... */
-#define SLACK		1e-3	/* ... or seconds: the time between the two measurements */
+#define SECONDS	  "0.1"
+#define LIMIT	  30000 /* microseconds in 100 ms */
+#define LIMITED	  "0.45"
+#define GIL	  "0.5"
+#define GIL_LEAST 100000u /* ns: shorter calls of take_gil() have hardly waited */
+#define SHARE	  0.02	  /* of the target's own measurement ... */
+#define SLACK	  1e-3	  /* ... or seconds: the time between the two measurements */
+/*
+ * On a busy machine the target may lose its CPU between a measurement of its own and the call that
+ * it measures. Beside 15 runnable threads on 2 CPUs, none of 28 attempts was off (of both programs):
+ * fewer than one in 9 is, with 95 % certainty. All of these are with a probability below 3e-8.
+ */
+#define ATTEMPTS 8
 
 static double figure(const struct view *v, int column, size_t row)
 {
@@ -214,12 +220,9 @@ static bool attempt(const char *exe, const struct kind *k, const char *seconds, 
 	return ok;
 }
 
-/* The modes differ in what is read of an interpreter: count reads what trace and sample do. */
-static void everywhere(const struct kind *k, const char *seconds, const char *which)
+static void check(const struct interpreter *v, size_t n, const struct kind *k, const char *seconds,
+		  const char *which)
 {
-	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = k <= &kinds[1] ? traced_interpreters(v) : traced_few(v);
-
 	for (size_t i = 0; i < n; i++) {
 		int tries = 1;
 
@@ -230,30 +233,40 @@ static void everywhere(const struct kind *k, const char *seconds, const char *wh
 	check_no_leaks();
 }
 
+/* The modes differ in what is read of an interpreter: count and sample read what trace does. */
+static void in_turn(unsigned int turn, const struct kind *k, const char *which)
+{
+	struct interpreter v[INTERPRETERS_MAX];
+
+	check(v, traced_in_turn(v, turn), k, SECONDS, which);
+}
+
 Test(waits, reasons_of_known_truth)
 {
-	everywhere(TRACE, SECONDS, NULL);
+	struct interpreter v[INTERPRETERS_MAX];
+
+	check(v, traced_interpreters(v), TRACE, SECONDS, NULL);
 }
 
 Test(waits, of_known_truth_in_mode_sample)
 {
-	everywhere(&kinds[1], SECONDS, NULL);
+	in_turn(0, &kinds[1], NULL);
 }
 
 /* Few waits, so that each stack is walked: a single one tells nothing of a rate that is bounded. */
 Test(waits, of_known_truth_walked_ahead)
 {
-	everywhere(&kinds[2], SECONDS, "sleep");
+	in_turn(1, &kinds[2], "sleep");
 }
 
 Test(waits, of_known_truth_in_mode_count)
 {
-	everywhere(&kinds[3], SECONDS, NULL);
+	in_turn(2, &kinds[3], NULL);
 }
 
 Test(waits, of_known_truth_in_mode_count_with_samples)
 {
-	everywhere(&kinds[4], SECONDS, NULL);
+	in_turn(3, &kinds[4], NULL);
 }
 
 /* Of a function in other processes than this one, in seconds. */
@@ -273,34 +286,54 @@ static double waited_elsewhere(const struct snapshot *s, pid_t pid, const char *
 	return ret;
 }
 
-/* A followed child that sleeps: it is found in its wait, whose stack the daemon reads. */
+static bool child_is_sampled(struct traced *t, void *ctx)
+{
+	struct session_status st;
+
+	(void)ctx;
+	if (sessions_count(t->sessions) < 2)
+		return false;
+	sessions_status(t->sessions, 1, &st);
+	return st.state == SESSION_TRACING;
+}
+
+/* A followed child that waits: it is found in its wait, whose stack the daemon reads. */
 Test(waits, of_a_followed_child_in_mode_sample)
 {
 	struct interpreter it = traced_newest();
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	struct traced t;
-	double waited;
+	double waited, begun, found;
 
-	traced_start(&t, it.exe, "run.py", "waits", "2", "child", NULL);
+	traced_start(&t, it.exe, "run.py", "waits", "0", "told", NULL);
 	traced_expect(&t, "ready");
 	t.mode = kinds[1].mode;
 	t.follow = true;
 	traced_attach(&t);
+	begun = traced_seconds();
+	traced_go(&t);
+	traced_until(&t, child_is_sampled, NULL, "the child");
+	found = traced_seconds();
+	patience_pass(PATIENCE_WHILE_MS);
+	found = traced_seconds() - found;
 	traced_go(&t);
 	traced_expect(&t, "done");
 	s = traced_snapshot(&t);
+	begun = traced_seconds() - begun;
 	check_sums(s);
-	waited = waited_elsewhere(s, t.pid, "run_child");
-	fprintf(stderr, "the child waited for %.6f s\n", waited);
-	cr_assert(waited > 0.5 && waited < 2.1);
+	waited = waited_elsewhere(s, t.pid, "run_told");
+	fprintf(stderr, "the child waited for %.6f s, of which %.6f s are known\n", waited, found);
+	cr_assert(waited >= found && waited < begun);
 	traced_finish(&t);
 }
 
 /* A thread that its cgroup's limit keeps from a CPU waits for one. */
 Test(waits, of_a_process_with_a_cpu_limit, .init = cpu_group_make, .fini = cpu_group_remove)
 {
-	cpu_group_quota(LIMIT_US);
-	everywhere(TRACE, LIMITED_SECONDS, "limited");
+	const struct interpreter py = traced_newest();
+
+	cpu_group_quota(LIMIT);
+	check(&py, 1, TRACE, LIMITED, "limited");
 }
 
 /* The file offsets of take_gil() and its clones. Returns how many; 0: no symbols. */
@@ -349,13 +382,13 @@ static void check_take_gil(const struct interpreter *it, const uint64_t *offsets
 	struct traced t;
 	size_t calls;
 
-	traced_start(&t, it->exe, "run.py", "waits", GIL_SECONDS, "gil", NULL);
+	traced_start(&t, it->exe, "run.py", "waits", GIL, "gil", NULL);
 	traced_expect(&t, "ready");
 	traced_attach(&t);
 	probe = entry_probe_new(it->file, offsets, n);
 	traced_go(&t);
 	traced_expect(&t, "done");
-	truth = (double)entry_probe_time(probe, t.pid, GIL_LEAST_NS, &calls) / 1e9;
+	truth = (double)entry_probe_time(probe, t.pid, GIL_LEAST, &calls) / 1e9;
 	entry_probe_free(probe);
 	s = traced_snapshot(&t);
 	gil = all_of(s, COLUMN_gil);
@@ -370,7 +403,7 @@ static void check_take_gil(const struct interpreter *it, const uint64_t *offsets
 Test(waits, for_the_gil_as_take_gil_has_them)
 {
 	struct interpreter v[INTERPRETERS_MAX];
-	size_t n = traced_interpreters(v), checked = 0;
+	size_t n = traced_in_turn(v, 4), checked = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t offsets[4];

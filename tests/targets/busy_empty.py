@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One thread calls an empty function as fast as it can: run.py busy_empty [SECONDS]
+"""One thread calls an empty function as fast as it can: run.py busy_empty [SECONDS|told]
 
-The result has the number of calls and the time that they took.
+For so many seconds, or until the observer sends a line. The result has the number of calls and the time that
+they took.
 """
 
 import time
+
+import proto
 
 WARM = 0
 
@@ -22,8 +25,8 @@ def main(seconds="2"):
     clock = time.perf_counter
     calls = 0
     start = clock()
-    end = start + float(seconds)
-    while clock() < end:
+    end = start + float(seconds) if seconds != "told" else None
+    while clock() < end if end else not proto.told():
         batch()
         calls += 1000
     return '{"calls": %d, "batches": %d, "seconds": %.6f}' % (calls, calls // 1000, clock() - start)

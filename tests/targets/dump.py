@@ -16,8 +16,13 @@ gate = threading.Lock()
 
 def wait():
     inside.release()
-    with gate:
-        pass
+    gate.acquire()
+
+
+def at_gate(frame):
+    """Whether a thread's innermost line is the last one of wait()."""
+    code = frame.f_code
+    return code is wait.__code__ and frame.f_lineno == code.co_firstlineno + 2
 
 
 def recursive(n):
@@ -167,9 +172,13 @@ def waiting():
         threading.Thread(target=way, daemon=True).start()
     for _ in ways:
         inside.acquire()
-    time.sleep(0.2)
     me = threading.get_ident()
-    stacks = [stack_of(f) for i, f in sys._current_frames().items() if i != me]
+    while True:
+        frames = [f for i, f in sys._current_frames().items() if i != me]
+        if all(map(at_gate, frames)):
+            break
+        time.sleep(0.001)
+    stacks = [stack_of(f) for f in frames]
     print("\n".join(stacks), flush=True)
     time.sleep(600)
 

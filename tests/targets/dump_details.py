@@ -219,8 +219,9 @@ async def groups():
 
 
 async def computes():
-    """Runs for ever, while the others wait."""
-    await asyncio.sleep(0.3)
+    """Runs for ever, while the others wait: each does so after a few turns of the loop."""
+    for _ in range(100):
+        await asyncio.sleep(0)
     ready.release()
     forever.wait()
 
@@ -278,7 +279,6 @@ def tasks():
     done.run_until_complete(asyncio.sleep(0))
     threading.Thread(target=tasks_in, args=(loop,), daemon=True).start()
     ready.acquire()
-    time.sleep(0.2)
     found = (asyncio.all_tasks if hasattr(asyncio, "all_tasks") else asyncio.Task.all_tasks)(loop)
     say(describe(task) for task in found
         if coroutine_of(task).cr_code.co_name != "computes")
@@ -378,7 +378,6 @@ def kinds():
             (lambda: os.read(read_end, 1), "syscall read of descriptor %d (pipe" % read_end)]
     for way, text in ways:
         threading.Thread(target=way, name=text, daemon=True).start()
-    time.sleep(0.3)
     threading.current_thread().name = "main"
     say([])
     computing()

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Functions with known shares of the CPU time: run.py known_shares SECONDS [LOOPS]
+"""Functions with known shares of the CPU time: run.py known_shares SECONDS|told [LOOPS]
 
 Bodies take LOOPS loops each (1000, about 30 us): long compared with a probe, so that the shares
-are known however expensive probes are on this machine. The result has the number of rounds,
-their CPU time, and each function's share of the loops.
+are known however expensive probes are on this machine. They run for so many seconds of CPU time, or until
+the observer sends a line. The result has the number of rounds, their CPU time, and each function's share
+of the loops.
 """
 
 import json
 import time
 
+import proto
+
 WARM = 0
 PARTS = {"one": 1, "two": 2, "five": 5, "twelve": 12}
 
 loops = 1000
-
-
 
 
 def one():
@@ -63,8 +64,8 @@ def main(seconds="1", body="1000"):
     global loops
     loops = int(body)
     rounds, begin = 0, time.process_time()
-    end = begin + float(seconds)
-    while time.process_time() < end:
+    end = begin + float(seconds) if seconds != "told" else None
+    while time.process_time() < end if end else rounds % 20 or not proto.told():
         round_()
         rounds += 1
     total = sum(PARTS.values())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""(No run.py.) A function whose lines take known shares of its time. `lines.py SECONDS`:
+"""(No run.py.) A function whose lines take known shares of its time. `lines.py`:
 
-prints `ready`, waits for a line, works for these seconds of CPU time, prints `result` and the CPU
+prints `ready`, waits for a line, works until there is another one, prints `result` and the CPU
 seconds of each line that the program measured itself, as JSON, then `done`; waits, and exits.
 """
 import json
@@ -14,11 +14,10 @@ clock = getattr(time, "thread_time", time.process_time)
 here = sys._getframe
 
 
-def work(seconds, spent, table, text, count):
-    first = here().f_lineno + 5
+def work(told, spent, table, text, count):
+    first = here().f_lineno + 4
     x = 0
-    end = clock() + seconds
-    while clock() < end:
+    while not told():
         t0 = clock()
         for i in range(20000): x = (x + i) & 0xFFFF
         t1 = clock()
@@ -36,7 +35,7 @@ def main():
     spent = {}
     proto.say("ready")
     proto.wait()
-    work(float(sys.argv[1]), spent, {"k": 1}, "abc", len)
+    work(proto.told, spent, {"k": 1}, "abc", len)
     proto.say("result " + json.dumps(spent))
     proto.say("done")
     proto.wait()

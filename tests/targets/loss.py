@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Many cheap calls of few functions, in two threads: run.py loss [SECONDS]
+"""Many cheap calls of few functions, in two threads: run.py loss [told]
 
 The callers of each function are fixed, so every context of a profile can be checked after events were
-lost; the result has the number of calls of each function. Each thread counts its own.
+lost; the result has the number of calls of each function. Each thread counts its own. They work until the
+observer sends a line; otherwise for a moment.
 """
-
-import time
 
 import proto
 
 WARM = 1
+stop = []
 
 
 def leaf(n):
@@ -40,18 +40,24 @@ def middle():
     recurse(4)
 
 
-def outer(seconds):
+def outer():
     rounds = 0
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while not stop:
         middle()
         rounds += 1
     return rounds
 
 
-def main(seconds="0.05"):
+def wait(how):
+    if how == "told":
+        proto.wait()
+    stop.append(True)
+
+
+def main(how="at once"):
     rounds = []
-    proto.run_threads([lambda: rounds.append(outer(float(seconds))) for _ in range(2)])
+    del stop[:]
+    proto.run_threads([lambda: wait(how)] + [lambda: rounds.append(outer()) for _ in range(2)])
     rounds = sum(rounds)
     return '{"middle": %d, "leaf": %d, "numbers": %d, "fails": %d, "recurse": %d}' % (
         rounds, 5 * rounds, 4 * rounds, rounds, 5 * rounds)

@@ -19,6 +19,7 @@ these two are compared, and of run.py none.
 
 import _thread
 import os
+import select
 import time
 
 _profile = None  # cProfile of the main thread while it is enabled
@@ -38,6 +39,14 @@ def wait():
         byte = os.read(0, 1)
         if byte in (b"\n", b""):
             return byte
+
+
+def told():
+    """Whether the observer has sent a line, or closed its end; the line is then read.
+
+    For programs that work until then: how long that takes depends on what the observer waits for.
+    """
+    return bool(select.select([0], [], [], 0)[0]) and wait() is not None
 
 
 def read_line(fd=0):

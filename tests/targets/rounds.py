@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rounds of 40 short calls, all the time: rounds.py. Prints `ready`; commands from stdin:
+"""Rounds of 40 short calls, all the time: rounds.py [LONGER]. Calls are LONGER times as long (1).
+
+Prints `ready`; commands from stdin:
 
     fork     forks a child that does nothing: `child PID`
     rounds   `rounds N`: so far
@@ -22,8 +24,8 @@ def leaf(n):
     return total
 
 
-def handle():
-    for i in range(40):
+def handle(longer):
+    for i in range(0, 40 * longer, longer):
         leaf(i)
 
 
@@ -40,10 +42,11 @@ def fork():
 
 def main():
     rounds, children = 0, []
+    longer = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     say("ready")
     while True:
         for _ in range(20):
-            handle()
+            handle(longer)
             rounds += 1
         if not select.select([sys.stdin], [], [], 0)[0]:
             continue

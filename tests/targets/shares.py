@@ -4,7 +4,7 @@
 plain    one(), two() and three() take a sixth, a third and a half of the time
 threads  two threads, each in its own function
 deep N   N calls deep
-calls    of an empty function; halves: half of the time in a loop; loop: no calls at all
+calls    of an empty function; bursts: of 1000, with pauses; halves: half of the time in a loop; loop: no calls at all
 search   half of the time max(), half of it a loop
 made     functions that are made, run briefly and are freed, so that others reuse their memory
 """
@@ -59,6 +59,13 @@ def nothing():
 def calls():
     while True:
         nothing()
+
+
+def bursts():
+    while True:
+        for _ in range(1000):
+            nothing()
+        time.sleep(0.02)
 
 
 def loop():

@@ -3,7 +3,8 @@
 
 Each waits for SECONDS, and measures its own wall time minus CPU time around the call: without and with the
 time that a hypervisor stole, which counts as waiting if it is found. The result has that in seconds, by
-function, with the reason; `least`: the minimum of the wait.
+function, with the reason; `least`: the minimum of the wait. `told`: a child waits until the observer sends a
+line.
 """
 
 import _thread
@@ -15,6 +16,7 @@ import socket
 import tempfile
 import time
 
+import proto
 import taskclock
 
 WARM = 0
@@ -130,6 +132,17 @@ def run_child(into, seconds):
     timed(into, "process", seconds * 0.9, wait_child, pid)
 
 
+def run_told(into, seconds):
+    r, w = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.read(r, 1)
+        os._exit(0)
+    proto.wait()
+    os.write(w, b"x")
+    timed(into, "process", 0, wait_child, pid)
+
+
 def run_beside(into, seconds):
     cpus = os.sched_getaffinity(0)
     os.sched_setaffinity(0, [min(cpus)])
@@ -169,12 +182,12 @@ def run_sleep(into, seconds):
 
 
 RUNS = {"sleep": run_sleep, "lock": run_lock, "socket": run_socket, "pipe": run_pipe,
-        "file": run_file, "child": run_child, "beside": run_beside, "gil": run_gil, "limited": run_limited}
+        "file": run_file, "child": run_child, "beside": run_beside, "gil": run_gil, "limited": run_limited, "told": run_told}
 
 
 def main(seconds="0.1", *which):
     into = []
-    for name in which or sorted(set(RUNS) - {"limited"}):
+    for name in which or sorted(set(RUNS) - {"limited", "told"}):
         RUNS[name](into, float(seconds))
     return json.dumps({name: {"reason": reason, "least": least, "waits": waits}
                        for name, reason, least, *waits in into})
