@@ -12,6 +12,9 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 10
 TEST_TIMEOUT ?= 900
 SOAK_MINUTES ?= 30
+MUTANTS ?= 100
+MUTANTS_SEED ?= 1
+MUTANTS_CAUGHT ?= 95
 PREFIX ?= /usr/local
 SBINDIR ?= $(PREFIX)/sbin
 BINDIR ?= $(PREFIX)/bin
@@ -78,7 +81,8 @@ CHECK_GROUPS := check-unit \
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
 FREE_GOALS := help clean deps deps-dev format check test $(CHECKS) bench bench-times bench-windows \
-	bench-forecast matrix hosts soak demo fidelity pictures deb packages dist dist-check check-kernels
+	bench-forecast matrix hosts soak demo fidelity pictures deb packages dist dist-check check-kernels \
+	mutants
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
 ifneq ($(strip $(MISSING)),)
@@ -544,6 +548,11 @@ fidelity: deps deps-dev ## each test program on each interpreter: functions whos
 	@$(SUB) all
 	@tests/fidelity.py
 
+.PHONY: mutants
+mutants: deps deps-dev ## plant MUTANTS random errors in the pure stages: do the unit tests notice them?
+	@tests/mutants.py --number $(MUTANTS) --seed $(MUTANTS_SEED) --caught $(MUTANTS_CAUGHT) \
+		--jobs $(JOBS) $(abspath $(O))/mutants
+
 .PHONY: bench-build
 bench-build: $(BENCH_BIN)
 
@@ -640,6 +649,8 @@ help: ## this
 		'JOBS=N' 'how parallel the check targets build (now: $(JOBS))' \
 		'SOAK_MINUTES=N' 'how long each part of `make soak` takes (now: $(SOAK_MINUTES))' \
 		'FUZZ_SECONDS=N' 'for each fuzzer (now: $(FUZZ_SECONDS))' \
+		'MUTANTS=N' 'how many `make mutants` plants (now: $(MUTANTS)); MUTANTS_SEED: which' \
+		'MUTANTS_CAUGHT=N' 'percent of them that must be caught (now: $(MUTANTS_CAUGHT))' \
 		'TEST_TIMEOUT=N' 'seconds for one test binary (now: $(TEST_TIMEOUT))'
 
 -include $(shell find $(O)/obj $(O)/bpf -name '*.d' 2>/dev/null)
