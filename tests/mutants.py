@@ -338,18 +338,25 @@ def environment(tree, build):
     return env
 
 
-def session_cpu(session):
-    """CPU seconds of the live processes of a session and of their children that have ended."""
-    ticks = 0
+def processes_of(root):
+    """
+    A process and its descendants, and the CPU seconds of all and of their children that have ended.
+    Criterion's processes have sessions of their own.
+    """
+    found, children = {}, collections.defaultdict(list)
     for path in glob.glob("/proc/[0-9]*/stat"):
         try:
             with open(path, encoding="utf-8", errors="replace") as f:
-                fields = f.read().rpartition(")")[2].split()
+                pid, _, rest = f.read().partition(" ")
         except OSError:  # it has ended
             continue
-        if int(fields[3]) == session:
-            ticks += sum(map(int, fields[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+        fields = rest.rpartition(")")[2].split()
+        children[int(fields[1])].append(int(pid))
+        found[int(pid)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    family = [root]
+    for pid in family:
+        family += children[pid]
+    return family, sum(found.get(pid, 0) for pid in family)
 
 
 def run_program(flavour, path, work, cpu_s):
@@ -379,17 +386,18 @@ def run_once(flavour, path, work, cpu_s):
         limits.append("--as=%d" % (8 << 30))
     child = subprocess.Popen(["prlimit"] + limits + [path, "--jobs", "1", "--fail-fast", "--quiet"],
                              env=env, cwd=flavour.tree, stdin=subprocess.DEVNULL,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                             start_new_session=True)
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     why = None
     ended = os.pidfd_open(child.pid)
     until = time.monotonic() + BLOCKED_S + 20 * cpu_s
     while not why and not select.select([ended], [], [], 0.5)[0]:
-        if session_cpu(child.pid) > cpu_s or time.monotonic() > until:
+        family, used = processes_of(child.pid)
+        if used > cpu_s or time.monotonic() > until:
             why = "does not end"
+            for pid in family:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
     os.close(ended)
-    # What it started as well. Its process group exists until it is waited for.
-    os.killpg(child.pid, signal.SIGKILL)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode and not why:
@@ -479,7 +487,11 @@ def results(mutants, number, flavours, work):
                            for mutant in itertools.islice(left, number - len(pending)))
             if not pending:
                 return
-            mutant, result = pending.popleft().result()
+            try:
+                mutant, result = pending.popleft().result()
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
             number -= result not in ("invalid", "equivalent")
             yield mutant, result
 
