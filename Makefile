@@ -13,6 +13,9 @@ FUZZ_SECONDS ?= 10
 TEST_TIMEOUT ?= 900
 SOAK_MINUTES ?= 30
 HITS_SLOWER_NS ?=
+MUTANTS ?= 100
+MUTANTS_SEED ?= 1
+MUTANTS_CAUGHT ?= 95
 PREFIX ?= /usr/local
 SBINDIR ?= $(PREFIX)/sbin
 BINDIR ?= $(PREFIX)/bin
@@ -79,8 +82,9 @@ CHECK_GROUPS := check-unit \
 	check-san fuzz-smoke
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
-FREE_GOALS := help clean deps deps-dev format tidy-deep check check-shaken test test-% $(CHECKS) bench bench-times bench-windows \
-	bench-forecast matrix hosts soak demo fidelity pictures deb packages dist dist-check check-kernels
+FREE_GOALS := help clean deps deps-dev format tidy-deep check check-shaken test test-% $(CHECKS) \
+	bench bench-times bench-windows bench-forecast matrix hosts soak demo fidelity pictures deb \
+	packages dist dist-check check-kernels mutants
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
 ifneq ($(strip $(MISSING)),)
@@ -571,6 +575,11 @@ fidelity: deps deps-dev ## each test program on each interpreter: functions whos
 	@$(SUB) all
 	@tests/fidelity.py
 
+.PHONY: mutants
+mutants: deps deps-dev ## plant MUTANTS random errors in the pure stages: do the unit tests notice them?
+	@tests/mutants.py --number $(MUTANTS) --seed $(MUTANTS_SEED) --caught $(MUTANTS_CAUGHT) \
+		--jobs $(JOBS) $(abspath $(O))/mutants
+
 .PHONY: bench-build
 bench-build: $(BENCH_BIN)
 
@@ -670,6 +679,8 @@ help: ## this
 		'HITS_SLOWER_NS=N' 'for tests: each hit of a probe takes this much longer' \
 		'SOAK_MINUTES=N' 'how long each part of `make soak` takes (now: $(SOAK_MINUTES))' \
 		'FUZZ_SECONDS=N' 'for each fuzzer (now: $(FUZZ_SECONDS))' \
+		'MUTANTS=N' 'how many `make mutants` plants (now: $(MUTANTS)); MUTANTS_SEED: which' \
+		'MUTANTS_CAUGHT=N' 'percent of them that must be caught (now: $(MUTANTS_CAUGHT))' \
 		'TEST_TIMEOUT=N' 'seconds for one test binary (now: $(TEST_TIMEOUT))'
 
 -include $(shell find $(O)/obj $(O)/bpf -name '*.d' 2>/dev/null)

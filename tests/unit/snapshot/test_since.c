@@ -178,6 +178,58 @@ Test(since, nothing_happened)
 	check_no_leaks();
 }
 
+/* Figures of a target: a sum of two snapshots less the first is the second. */
+Test(since, figures_of_a_target)
+{
+	static const uint64_t of_a[] = {1, 2, 3}, of_m[] = {10, 20, 40};
+	static struct snapshot_call calls_a[] = {{"poll", 9, 2}, {"futex", 5, 1}},
+				    calls_b[] = {{"poll", 100, 20}, {"read", 7, 3}};
+	static const struct snapshot_windows windows = {.n = 12,
+							.span_ns = 13,
+							.seen_cpu_ns = 14,
+							.all_cpu_ns = 15,
+							.samples = 16,
+							.failed = 17};
+	struct snapshot *a = snapshot_build(early), *b = snapshot_build(early), *m = NULL;
+	struct snapshot_target *x = a->targets, *y = b->targets, *t;
+
+	x->fork_gap_ns = x->exec_gap_ns = x->execs = 1;
+	x->estimate = (struct snapshot_estimate){.samples = 1, .of_probes = 1};
+	x->children = (struct snapshot_children){1, 1, 1, 1};
+	x->windows = (struct snapshot_windows){.n = 1, .span_ns = 1, .seen_cpu_ns = 1};
+	x->windows.all_cpu_ns = x->windows.samples = x->windows.failed = 1;
+	x->waits = (struct snapshot_waits){.walks = 1, .other = calls_a, .nother = 2};
+	x->waits.pairs_dropped = 1;
+	y->fork_gap_ns = 2, y->exec_gap_ns = 3, y->execs = 5;
+	y->estimate = (struct snapshot_estimate){.samples = 6, .of_probes = 7};
+	y->children = (struct snapshot_children){8, 9, 10, 11};
+	y->windows = windows;
+	y->waits = (struct snapshot_waits){.walks = 18, .other = calls_b, .nother = 2};
+	y->waits.pairs_dropped = 19;
+	assert_ok(snapshot_merge((const struct snapshot *[]){a, b}, 2, &m));
+	t = m->targets;
+	x->beside = (struct snapshot_beside){{of_a, 3, 1}, {0}, 1.5, 0, 2.5};
+	t->beside = (struct snapshot_beside){{of_m, 3, 21}, {0}, 10.5, 0, 20.5};
+	assert_ok(snapshot_subtract(m, a));
+	cr_assert(m->ntargets == 1 && t->since);
+	cr_assert(t->fork_gap_ns == 2 && t->exec_gap_ns == 3 && t->execs == 5);
+	cr_assert(t->estimate.samples == 6 && t->estimate.of_probes == 7);
+	cr_assert(t->children.followed == 8 && t->children.over_limit == 9);
+	cr_assert(t->children.ended_first == 10 && t->children.failed == 11);
+	assert_bytes_eq(&t->windows, &windows, sizeof(windows));
+	cr_assert(t->waits.walks == 18 && t->waits.pairs_dropped == 19 && t->waits.nother == 3);
+	cr_assert(t->waits.other[0].ns == 100 && t->waits.other[0].n == 20);
+	cr_assert(t->waits.other[1].ns == 0 && t->waits.other[1].n == 0);
+	cr_assert(t->waits.other[2].ns == 7 && t->waits.other[2].n == 3);
+	cr_assert(t->beside.trace.of[0] == 9 && t->beside.trace.of[1] == 18);
+	cr_assert(t->beside.trace.of[2] == 37 && t->beside.trace.outside == 20);
+	cr_assert(t->beside.undisturbed_ns == 9 && t->beside.process_cpu_ns == 18);
+	snapshot_free(a);
+	snapshot_free(b);
+	snapshot_free(m);
+	check_no_leaks();
+}
+
 /* Of the longest waits, the later ones. */
 Test(since, longest_waits)
 {

@@ -107,3 +107,26 @@ Test(snapshot, valid)
 	invalid(nodes[0].func = 0);
 	invalid(funcs[0].name = NULL);
 }
+
+/* Each way to be an estimate; rows that were changed afterwards have no known errors. */
+Test(snapshot, which_figures_have_errors)
+{
+	struct snapshot_target targets[2] = {{.mode = MODE_TRACE}, {.mode = MODE_TRACE}};
+	struct snapshot s = {.targets = targets, .ntargets = 2};
+
+	cr_assert(!snapshot_estimated(&s) && !snapshot_guesses_counts(&s));
+	cr_assert(!snapshot_has_errors(&s));
+	targets[1].estimate.rate = 99;
+	cr_assert(snapshot_estimated(&s) && !snapshot_guesses_counts(&s));
+	targets[1] = (struct snapshot_target){.mode = MODE_SAMPLE};
+	cr_assert(snapshot_estimated(&s) && snapshot_guesses_counts(&s));
+	targets[1] = (struct snapshot_target){.mode = MODE_TRACE, .windows.sampled = true};
+	cr_assert(snapshot_estimated(&s) && snapshot_guesses_counts(&s));
+	cr_assert(snapshot_has_errors(&s));
+	s.folded = true;
+	cr_assert(!snapshot_has_errors(&s));
+	s.folded = false, s.stripped = true;
+	cr_assert(!snapshot_has_errors(&s));
+	s.stripped = false, s.builtins_of = "len";
+	cr_assert(!snapshot_has_errors(&s));
+}
