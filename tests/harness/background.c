@@ -10,6 +10,7 @@
 #include "client.h"
 #include "harness/patience.h"
 #include "harness/python.h"
+#include "harness/sites.h"
 #include "harness/test.h"
 
 #define ARGS_MAX 32
@@ -37,7 +38,7 @@ pid_t background_start(const struct pyprofd *d, const char *errors, bool (*recor
 	cr_assert(child >= 0);
 	if (child == 0)
 		child_main(d, errors, args);
-	while (!records()) {
+	while (records && !records()) {
 		cr_assert(waitpid(child, NULL, WNOHANG) == 0, "pyprofctl has ended");
 		cr_assert(!patience_over(), "nothing is being recorded");
 		patience_step();
@@ -53,6 +54,32 @@ int background_end(pid_t child, int signal)
 		kill(child, signal);
 	cr_assert(waitpid(child, &status, 0) == child);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool background_probed(pid_t pid)
+{
+	struct sites sites;
+
+	sites_find(&sites, pid);
+	return sites_changed(&sites, pid) == (int)sites.n;
+}
+
+void background_go_when_probed(struct traced *t)
+{
+	struct sites sites;
+	pid_t child;
+
+	sites_find(&sites, t->pid);
+	child = fork();
+	cr_assert(child >= 0);
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (sites_changed(&sites, t->pid) != (int)sites.n && !patience_over())
+			patience_step();
+		traced_go(t);
+		_exit(0);
+	}
+	traced_close(t);
 }
 
 json_t *background_api(const struct pyprofd *d, const char *method, const char *path, json_t *body)

@@ -11,13 +11,21 @@
 #include "harness/traced.h"
 
 /*
- * Starts `pyprofctl --socket … ARG...` (args: NULL at the end) and waits until `records` is true.
- * errors: file for its standard error; NULL: the test's own. Returns its pid.
+ * Starts `pyprofctl --socket … ARG...` (args: NULL at the end) and waits until `records` is true; NULL: does not
+ * wait. errors: file for its standard error; NULL: the test's own. Returns its pid.
  */
 pid_t background_start(const struct pyprofd *d, const char *errors, bool (*records)(void),
 		       const char *const *args);
 /* Sends a signal, unless it is 0, and waits for the end; returns the exit status, or 128 + signal. */
 int background_end(pid_t child, int signal);
+
+/*
+ * While the test waits for a command that attaches to the target: once its probes are there, the target gets its
+ * line, and its standard input is closed, so that it ends when its work is done.
+ */
+void background_go_when_probed(struct traced *t);
+/* Returns whether all probes of a trace are in this process. */
+bool background_probed(pid_t pid);
 
 /* Sends a request to the daemon; body may be NULL, and is consumed. The caller frees the answer. */
 json_t *background_api(const struct pyprofd *d, const char *method, const char *path, json_t *body);
