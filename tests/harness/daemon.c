@@ -524,6 +524,11 @@ json_t *ctl_target(const struct pyprofd *d, size_t i)
 	return target;
 }
 
+void ctl_step(void)
+{
+	poll(NULL, 0, 10 * PATIENCE_STEP_MS);
+}
+
 json_int_t ctl_number(const struct pyprofd *d, size_t i, const char *key)
 {
 	json_t *target = ctl_target(d, i), *v = json_object_get(target, key);
@@ -541,7 +546,7 @@ void ctl_until(const struct pyprofd *d, size_t i, const char *key, json_int_t le
 	while ((n = ctl_number(d, i, key)) < least) {
 		cr_assert(!patience_over(), "%s of target %zu: %lld, not %lld", key, i,
 			  (long long)n, (long long)least);
-		patience_step();
+		ctl_step();
 	}
 }
 

@@ -82,6 +82,8 @@ void ctl_fails(const struct pyprofd *d, int status, const char *what, ...)
 json_t *ctl_status(const struct pyprofd *d);
 /* Returns whether the daemon answers status within this time. Does not wait longer. */
 bool ctl_answers(const struct pyprofd *d, double seconds);
+/* The time between two looks at a daemon, for conditions that take long: each look costs CPU time. */
+void ctl_step(void);
 /* Its i-th target, a number of that, and waiting until it is at least so large. */
 json_t *ctl_target(const struct pyprofd *d, size_t i);
 json_int_t ctl_number(const struct pyprofd *d, size_t i, const char *key);
