@@ -2,11 +2,14 @@
 /* Profiles of simulated hosts in a real ClickHouse: see fleet_rig.h. */
 #include "harness/fleet_rig.h"
 
+#include <stdarg.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "harness/tool.h"
 #include "harness/traced.h"
 #include "interval/interval.h"
 #include "snapshot/load.h"
@@ -15,6 +18,7 @@ struct pyprofd fleet_d;
 struct clickhouse fleet_server;
 char fleet_files[FLEET_HOSTS][128];
 uint64_t fleet_start_ns, fleet_step_ns;
+char fleet_database[16] = "fleet";
 
 static const char program[] = "import json, sys, threading, time\n"
 			      "def tokens(n):\n"
@@ -29,24 +33,55 @@ static const char program[] = "import json, sys, threading, time\n"
 			      "for t in ts: t.start()\n"
 			      "for t in ts: t.join()\n";
 
+const char *fleet_url(int port, char *out, size_t size)
+{
+	return clickhouse_address(port, fleet_database, out, size);
+}
+
 void fleet_use(int port)
 {
 	char url[128];
 
-	clickhouse_address(port, "fleet", url, sizeof(url));
-	cr_assert(setenv("PYPROF_FLEET", url, 1) == 0);
+	cr_assert(setenv("PYPROF_FLEET", fleet_url(port, url, sizeof(url)), 1) == 0);
 }
 
 void fleet_setup(void)
 {
+	clickhouse_need();
 	pyprofd_init(&fleet_d);
-	fleet_start_ns = ((uint64_t)time(NULL) - 1800) * 1000000000;
+	clickhouse_start(&fleet_server);
 }
 
 void fleet_teardown(void)
 {
 	clickhouse_end(&fleet_server);
 	pyprofd_deinit(&fleet_d);
+}
+
+void fleet_begin(const char *test)
+{
+	static unsigned int n;
+
+	fprintf(stderr, "-- %s\n", test);
+	snprintf(fleet_database, sizeof(fleet_database), "fleet%u", ++n);
+	fleet_use(fleet_server.port);
+	fleet_start_ns = ((uint64_t)time(NULL) - 1800) * 1000000000;
+	fleet_step_ns = 0;
+}
+
+char *fleet_ask(const char *sql, ...)
+{
+	_cleanup_free_ char *data = NULL;
+	char url[64];
+	const char *curl[] = {"curl", "-sf", "--data-binary", NULL, url, NULL};
+	va_list ap;
+
+	va_start(ap, sql);
+	cr_assert(vasprintf(&data, sql, ap) > 0);
+	va_end(ap);
+	curl[3] = data;
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d/", fleet_server.port);
+	return tool_run(curl);
 }
 
 /* ---- intervals ---- */
@@ -78,19 +113,30 @@ void fleet_save(struct snapshot *s, unsigned int host)
 	interval_free(iv);
 }
 
-/* Half of them are random, half of a real program: traced, or in the given mode. */
-void fleet_make_files(const char *mode)
+/* A profile of the program in this mode, made when it is first needed */
+static const char *real_profile(const char *mode, char out[128])
 {
-	char script[128], real[128];
-	struct diag diag = {0};
+	char script[128], name[32];
 	FILE *f;
 
+	snprintf(name, sizeof(name), "%s.json", mode);
+	pyprofd_file(&fleet_d, name, out, 128);
+	if (access(out, R_OK) == 0)
+		return out;
 	pyprofd_file(&fleet_d, "program.py", script, sizeof(script));
-	pyprofd_file(&fleet_d, "real.json", real, sizeof(real));
 	f = fopen(script, "we");
 	cr_assert(f && fputs(program, f) >= 0 && fclose(f) == 0);
-	free(ctl_ok(&fleet_d, "run", "--mode", mode, "-o", real, "--", traced_newest().exe, script,
+	free(ctl_ok(&fleet_d, "run", "--mode", mode, "-o", out, "--", traced_newest().exe, script,
 		    NULL));
+	return out;
+}
+
+void fleet_make_files(const char *mode)
+{
+	struct diag diag = {0};
+	char real[128];
+
+	real_profile(mode, real);
 	for (unsigned int i = 0; i < FLEET_HOSTS; i++) {
 		struct snapshot *s = NULL;
 
