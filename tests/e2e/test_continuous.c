@@ -19,6 +19,7 @@
 #include "harness/background.h"
 #include "harness/daemon.h"
 #include "harness/interpreters.h"
+#include "harness/kept.h"
 #include "harness/patience.h"
 #include "harness/push_server.h"
 #include "harness/temp_dir.h"
@@ -164,16 +165,6 @@ static size_t intervals_of(const json_t *list, pid_t pid)
 	return n;
 }
 
-static int64_t sum_of(const json_t *list, const char *key)
-{
-	const json_t *v = json_object_get(list, "intervals"), *iv;
-	int64_t sum = 0;
-	size_t i;
-
-	json_array_foreach(v, i, iv) sum += json_integer_value(json_object_get(iv, key));
-	return sum;
-}
-
 /* The kept intervals of a process, or, if it is 0, of all: their number, and that of their samples */
 static size_t kept_of(pid_t pid, int64_t *ret_samples)
 {
@@ -270,35 +261,6 @@ Test(continuous, processes_come_and_go)
 	pyprofd_shutdown(&d);
 }
 
-/* CPU time that a hypervisor has taken away, of all CPUs, with the resolution of /proc/stat */
-static double stolen_s(void)
-{
-	unsigned long long v[8] = {0};
-	FILE *f = fopen("/proc/stat", "re");
-
-	cr_assert(f);
-	cr_assert_eq(fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2],
-			    &v[3], &v[4], &v[5], &v[6], &v[7]),
-		     8);
-	fclose(f);
-	return (double)v[7] / (double)sysconf(_SC_CLK_TCK);
-}
-
-/*
- * Each sample is in one interval: their sum is the process's CPU time. The deviation of n samples is at most their
- * root, of which 5.7 are exceeded once in 10^8 times; while a hypervisor has the CPU, there are no samples.
- */
-static void check_sum(const json_t *list, double cpu, double stolen)
-{
-	const double samples = (double)sum_of(list, "samples");
-	const double merged = (double)sum_of(list, "cpu_ns") / 1e9;
-	const double error = 5.7 * sqrt(samples) / 999;
-
-	cr_assert_gt(samples, 100);
-	cr_assert(merged < cpu + error && merged > cpu - error - stolen - 0.02,
-		  "%.3f s in intervals, %.3f s of CPU time, %.3f s stolen", merged, cpu, stolen);
-}
-
 /* What is kept is also sent, each interval once. */
 static void check_sent(struct push_server *server, const json_t *list, pid_t pid)
 {
@@ -314,8 +276,8 @@ static void check_sent(struct push_server *server, const json_t *list, pid_t pid
 		sent_ns += (uint64_t)json_integer_value(
 			json_object_get(json_object_get(record, "sums"), "cpu"));
 	}
-	cr_assert_leq(sent_ns, (uint64_t)sum_of(list, "cpu_ns"));
-	cr_assert_geq(2 * sent_ns, (uint64_t)sum_of(list, "cpu_ns"), "outside Python excepted");
+	cr_assert_leq(sent_ns, (uint64_t)kept_sum(list, "cpu_ns"));
+	cr_assert_geq(2 * sent_ns, (uint64_t)kept_sum(list, "cpu_ns"), "outside Python excepted");
 	json_decref(log);
 	push_server_check(server);
 }
@@ -338,13 +300,13 @@ Test(continuous, intervals_add_up_and_are_sent)
 		      NULL);
 	wait_for("processes", "sampled", 1);
 	from = cpu_ns(pid);
-	stolen = stolen_s();
+	stolen = kept_stolen_s();
 	kill(pid, SIGCONT);
 	wait_for_cpu(pid, 1000);
 	kill(pid, SIGSTOP);
 	wait_for_kept(pid, 2, 0);
 	to = cpu_ns(pid);
-	stolen = stolen_s() - stolen;
+	stolen = kept_stolen_s() - stolen;
 	end(pid);
 	wait_until_none();
 	/* At its end, the daemon has written all of them. */
@@ -356,7 +318,7 @@ Test(continuous, intervals_add_up_and_are_sent)
 	profile = parse(
 		ctl_ok(&d, "history", "merge", "--dir", keep, "--from", "-9h", "-f", "json", NULL));
 	cr_assert_eq(json_array_size(json_object_get(profile, "targets")), 1);
-	check_sum(list, (double)(to - from) / 1e9, stolen);
+	kept_check_sum(list, 999, (double)(to - from) / 1e9, stolen);
 	check_sent(&server, list, pid);
 	json_decref(list);
 	json_decref(profile);
@@ -636,8 +598,8 @@ static void expect_same_sums(void)
 	cr_assert_lt(json_array_size(json_object_get(disk, "intervals")),
 		     json_array_size(json_object_get(memory, "intervals")), "some are merged");
 	cr_assert_eq(unmerged(memory), json_array_size(json_object_get(memory, "intervals")));
-	cr_assert_eq(sum_of(disk, "samples"), sum_of(memory, "samples"));
-	cr_assert_eq(sum_of(disk, "cpu_ns"), sum_of(memory, "cpu_ns"));
+	cr_assert_eq(kept_sum(disk, "samples"), kept_sum(memory, "samples"));
+	cr_assert_eq(kept_sum(disk, "cpu_ns"), kept_sum(memory, "cpu_ns"));
 	json_decref(memory);
 	json_decref(disk);
 }
