@@ -280,16 +280,18 @@ Test(timeline, the_target_ends)
 Test(timeline, without_a_daemon)
 {
 	char path[128];
+	struct ran r;
 
-	traced_ready(&t, pid, traced_newest().exe, "run.py", "busy_empty", "0", "2000", NULL);
+	traced_ready(&t, pid, traced_newest().exe, "run.py", "busy_empty", "3600", NULL);
+	traced_go(&t);
 	pyprofd_file(&d, "t.json", path, sizeof(path));
 	ctl_fails(&d, PYP_EXIT_NO_DAEMON, "no daemon", "timeline", NULL);
 	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no process", "timeline", "-p", "4194303", NULL);
-	background_go_when_probed(&t);
-	free(ctl_ok(&d, "timeline", "--pid", pid, "-d", "1h", "-o", path, NULL));
-	background_judge(&d,
-			 CHROME "assert other['complete'] and sum(calls.values()) > 2000, other\n"
-				"print('fine')\n");
+	r = ctl(&d, "timeline", "--pid", pid, "--max-size", "256K", "-o", path, NULL);
+	cr_assert_eq(r.status, 0, "%s", r.err);
+	ran_free(&r);
+	background_judge(&d, CHROME "assert other['size_limit_reached'] and calls, other\n"
+				    "print('fine')\n");
 	cr_assert(access(d.sock, F_OK) < 0);
 }
 
