@@ -494,7 +494,6 @@ json_t *ctl_status(const struct pyprofd *d)
 
 bool ctl_answers(const struct pyprofd *d, double seconds)
 {
-	const struct timespec pause = {.tv_nsec = 1000000};
 	double end = traced_seconds() + seconds;
 	pid_t child = fork(), ended;
 	int status = 0;
@@ -506,7 +505,7 @@ bool ctl_answers(const struct pyprofd *d, double seconds)
 	}
 	cr_assert_gt(child, 0);
 	while ((ended = waitpid(child, &status, WNOHANG)) == 0 && traced_seconds() < end)
-		nanosleep(&pause, NULL);
+		patience_step();
 	if (!ended) {
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
