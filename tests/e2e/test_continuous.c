@@ -223,6 +223,7 @@ Test(continuous, processes_come_and_go)
 {
 	pid_t before = start("seldom"), exec, shell, forks, child;
 	int64_t samples, bound;
+	double expected;
 	json_t *list;
 
 	pyprofd_start(&d, "--continuous", "--interval", "1", "--rate", RATE_TEXT, "--match", tag,
@@ -242,7 +243,8 @@ Test(continuous, processes_come_and_go)
 	 * then, with a deviation of no more than their root, of which 5.7 are exceeded once in 10^8 times. Its child is
 	 * another process, and has more.
 	 */
-	bound = (int64_t)(RATE * cpu_ns(forks) / 1e9 + 5.7 * sqrt(RATE * cpu_ns(forks) / 1e9)) + 10;
+	expected = RATE * (double)cpu_ns(forks) / 1e9;
+	bound = (int64_t)(expected + 5.7 * sqrt(expected)) + 10;
 	wait_for_kept(child, 1, bound + 1);
 	kept_of(forks, &samples);
 	cr_assert_leq(samples, bound);

@@ -307,8 +307,8 @@ static void check_difference(void)
 {
 	char url[256], shorter[256];
 
-	profile_url(url, "seconds=1");
-	profile_url(shorter, "seconds=0.1");
+	profile_url(url, "seconds=2");
+	profile_url(shorter, "seconds=1");
 	assert_hottest((const char *const[]){"go", "tool", "pprof", "-sample_index=cpu",
 					     "-diff_base", shorter, "-top", url, NULL});
 }

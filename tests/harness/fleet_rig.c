@@ -86,6 +86,8 @@ char *fleet_ask(const char *sql, ...)
 
 /* ---- intervals ---- */
 
+static json_t *merge; /* of the present files; NULL: not known */
+
 /* Takes the snapshot. */
 void fleet_save(struct snapshot *s, unsigned int host)
 {
@@ -96,6 +98,8 @@ void fleet_save(struct snapshot *s, unsigned int host)
 	char name[32];
 	FILE *out;
 
+	json_decref(merge);
+	merge = NULL;
 	snprintf(name, sizeof(name), "host%02u", host);
 	s->host = snapshot_str(s, name);
 	iv = interval_new(id, start, start + 10000000000, s);
@@ -165,18 +169,22 @@ json_t *fleet_parse(char *text)
 	return ret;
 }
 
-static json_t *merged(const char *format)
+/* The merge of all files, computed once for them. A new reference. */
+static json_t *merged(void)
 {
 	char out[128];
 
+	if (merge)
+		return json_incref(merge);
 	pyprofd_file(&fleet_d, "merged.json", out, sizeof(out));
-	free(ctl_ok(&fleet_d, "report", "-f", format, "-o", out, fleet_files[0], fleet_files[1],
+	free(ctl_ok(&fleet_d, "report", "-f", "json", "-o", out, fleet_files[0], fleet_files[1],
 		    fleet_files[2], fleet_files[3], fleet_files[4], fleet_files[5], fleet_files[6],
 		    fleet_files[7], fleet_files[8], fleet_files[9], fleet_files[10],
 		    fleet_files[11], fleet_files[12], fleet_files[13], fleet_files[14],
 		    fleet_files[15], fleet_files[16], fleet_files[17], fleet_files[18],
 		    fleet_files[19], NULL));
-	return fleet_parse(file_text(out, NULL));
+	merge = fleet_parse(file_text(out, NULL));
+	return json_incref(merge);
 }
 
 static char *key_of(const json_t *f)
@@ -303,8 +311,8 @@ void fleet_assert_near(const json_t *a, const json_t *b)
 /* What the database has is the merge of all files, to the nanosecond. */
 void fleet_assert_all_there(void)
 {
-	json_t *local = merged("json"), *fleet = fleet_parse(ctl_ok(&fleet_d, "fleet", "top", "-f",
-								    "json", "--from", "-9h", NULL));
+	json_t *local = merged(), *fleet = fleet_parse(ctl_ok(&fleet_d, "fleet", "top", "-f",
+							      "json", "--from", "-9h", NULL));
 
 	fleet_assert_same(fleet_functions(local), fleet_functions(fleet), "functions");
 	fleet_assert_same(fleet_edges(local), fleet_edges(fleet), "edges");
