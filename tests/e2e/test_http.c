@@ -34,9 +34,9 @@ static void teardown(void)
 
 	traced_go(&t);
 	traced_expect(&t, "done");
+	ctl_until(&d, 0, "events", 2000);
 	target = ctl_target(&d, 0);
 	cr_assert(json_is_true(json_object_get(target, "exact")));
-	cr_assert(json_integer_value(json_object_get(target, "events")) > 1000);
 	json_decref(target);
 	pyprofd_shutdown(&d);
 	traced_finish(&t);
@@ -373,7 +373,7 @@ static void clients_at_once(void)
 		}
 		do {
 			cr_assert_eq(curl_multi_perform(multi, &running), CURLM_OK);
-			curl_multi_poll(multi, NULL, 0, patience_left_ms(), NULL);
+			curl_multi_poll(multi, NULL, 0, 10 * PATIENCE_STEP_MS, NULL);
 		} while (running);
 		for (int i = 0; i < N; i++) {
 			json_t *root = json_loads(b[i].text ? b[i].text : "", 0, NULL);

@@ -167,7 +167,7 @@ static void keys(void)
 	expect("filter: ");
 	press("no such function\n");
 	expect("| filter no such");
-	press("/\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\bempty\n");
+	press("/\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\bpaced\n");
 	expect("(empty)");
 	press("\n");
 	expect("callers of ");

@@ -78,7 +78,8 @@ char *ctl_ok(const struct pyprofd *d, ...) __attribute__((sentinel));
 void ctl_fails(const struct pyprofd *d, int status, const char *what, ...)
 	__attribute__((sentinel));
 /* What `pyprofctl status --json` prints, asked for by this process itself if d->uid is 0: tests wait for conditions
- * in it, and starting a program for each look uses a CPU. */
+ * in it, and starting a program for each look uses a CPU. Events count when the daemon has read them: a snapshot waits for
+ * those before it, this does not. */
 json_t *ctl_status(const struct pyprofd *d);
 /* Returns whether the daemon answers status within this time. Does not wait longer. */
 bool ctl_answers(const struct pyprofd *d, double seconds);
