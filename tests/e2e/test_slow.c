@@ -54,16 +54,33 @@ static void end(void)
 	background_finish(&d, &t);
 }
 
-static bool records(void)
+/* The number of calls that a daemon has seen for its first recording; -1: there is none. */
+static json_int_t seen_by(const struct pyprofd *of)
 {
 	struct diag diag = {0};
+	json_t *slow = NULL;
+	json_int_t n = -1;
 	struct client *c;
-	int r;
 
-	assert_ok(client_open(d.sock, &c, &diag));
-	r = client_request(c, "GET", "/v1/slow/1?trees=0", NULL, NULL, &diag);
+	assert_ok(client_open(of->sock, &c, &diag));
+	if (client_request(c, "GET", "/v1/slow/1?trees=0", NULL, &slow, &diag) == 0)
+		n = json_integer_value(json_object_get(slow, "seen"));
+	json_decref(slow);
 	client_free(c);
-	return r == 0;
+	return n;
+}
+
+static void until_seen(const struct pyprofd *of, json_int_t calls)
+{
+	while (seen_by(of) < calls) {
+		cr_assert(!patience_over(), "%lld calls", (long long)seen_by(of));
+		ctl_step();
+	}
+}
+
+static bool records(void)
+{
+	return seen_by(&d) >= 0;
 }
 
 /* Start `pyprofctl slow -p PID ARG...` in the background, and wait until it records. */
@@ -285,6 +302,7 @@ Test(slow, as_a_timeline)
 static char *recorded_alone(const char *const *args)
 {
 	const char *argv[16] = {"slow", "-p", pid, "-o"};
+	struct pyprofd own;
 	char path[128];
 	pid_t child;
 
@@ -292,12 +310,9 @@ static char *recorded_alone(const char *const *args)
 	for (size_t i = 0; args[i]; i++)
 		argv[i + 5] = args[i];
 	child = background_start(&d, "/dev/null", NULL, argv);
-	while (!background_probed(t.pid)) {
-		cr_assert_eq(waitpid(child, NULL, WNOHANG), 0);
-		cr_assert(!patience_over(), "nothing is being recorded");
-		patience_step();
-	}
-	traced_work(&t, PATIENCE_MOMENT_MS);
+	background_until_traced(child, 1);
+	own = background_private(child);
+	until_seen(&own, 100);
 	cr_assert_eq(background_end(child, SIGINT), 0);
 	return file_text(path, NULL);
 }
@@ -343,22 +358,9 @@ static long daemon_rss_kb(void)
 	return kb;
 }
 
-/* The number of calls that were seen */
-static json_int_t seen(void)
-{
-	json_t *slow = background_api(&d, "GET", "/v1/slow/1?trees=0", NULL);
-	json_int_t n = json_integer_value(json_object_get(slow, "seen"));
-
-	json_decref(slow);
-	return n;
-}
-
 static long rss_after(json_int_t calls)
 {
-	while (seen() < calls) {
-		cr_assert(!patience_over(), "%lld calls", (long long)seen());
-		ctl_step();
-	}
+	until_seen(&d, calls);
 	return daemon_rss_kb();
 }
 

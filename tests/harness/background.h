@@ -19,13 +19,10 @@ pid_t background_start(const struct pyprofd *d, const char *errors, bool (*recor
 /* Sends a signal, unless it is 0, and waits for the end; returns the exit status, or 128 + signal. */
 int background_end(pid_t child, int signal);
 
-/*
- * While the test waits for a command that attaches to the target: once its probes are there, the target gets its
- * line, and its standard input is closed, so that it ends when its work is done.
- */
-void background_go_when_probed(struct traced *t);
-/* Returns whether all probes of a trace are in this process. */
-bool background_probed(pid_t pid);
+/* The private daemon of a command, once it has one: only for background_api() and ctl_*() without a command. */
+struct pyprofd background_private(pid_t child);
+/* Waits until the command's private daemon traces so many targets. */
+void background_until_traced(pid_t child, size_t targets);
 
 /* Sends a request to the daemon; body may be NULL, and is consumed. The caller frees the answer. */
 json_t *background_api(const struct pyprofd *d, const char *method, const char *path, json_t *body);
