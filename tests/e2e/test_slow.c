@@ -339,8 +339,8 @@ Test(slow, without_a_daemon)
 	cr_assert(access(d.sock, F_OK) < 0);
 }
 
-#define EARLY 20000
-#define LATE  60000
+#define EARLY 10000
+#define LATE  30000
 
 static long daemon_rss_kb(void)
 {

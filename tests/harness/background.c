@@ -68,7 +68,7 @@ static bool find_socket(const char *dir, char *sock, size_t size)
 
 		if (readlinkat(dirfd(fds), e->d_name, to, sizeof(to) - 1) > 0 &&
 		    strncmp(to, "/tmp/pyprofctl-", 15) == 0) {
-			snprintf(sock, size, "%s/%s", dir, e->d_name);
+			snprintf(sock, size, "%.60s/%.20s", dir, e->d_name);
 			found = true;
 		}
 	}

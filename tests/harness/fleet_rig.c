@@ -144,7 +144,7 @@ void fleet_make_files(const char *mode)
 	for (unsigned int i = 0; i < FLEET_HOSTS; i++) {
 		struct snapshot *s = NULL;
 
-		if (i % 2 && strcmp(mode, "trace") == 0)
+		if (i % 4 && strcmp(mode, "trace") == 0)
 			s = snapshot_random(i);
 		else
 			assert_diag_ok(snapshot_load(real, &s, &diag), &diag);

@@ -38,7 +38,7 @@ char *fleet_ask(const char *sql, ...) __attribute__((format(printf, 1, 2)));
 /* Writes the host's file. Takes the snapshot. */
 void fleet_save(struct snapshot *s, unsigned int host);
 /*
- * Makes all files: half of them are random, half of a real program, traced or in the given mode. The program runs
+ * Makes all files: most of them are random, some of a real program, traced, or all, in the given mode. The program runs
  * once per mode.
  */
 void fleet_make_files(const char *mode);
