@@ -450,7 +450,7 @@ run-check-browser:
 	@cd $(BROWSER) && $(NPM_CI)
 	@$(O)/tests/browser/gen_reports $(BROWSER)/reports
 	@$(O)/tests/browser/gen_slow $(BROWSER)/reports
-	@cd $(BROWSER) && PYPROF_REPORTS=$(BROWSER)/reports $(CURDIR)/$(RUN) --programs $(JOBS) --node browser \
+	@cd $(BROWSER) && PYPROF_REPORTS=$(BROWSER)/reports node with_browser.mjs $(CURDIR)/$(RUN) --programs $(JOBS) --node browser \
 		$(notdir $(wildcard tests/browser/test_*.mjs))
 
 run-fuzz-smoke:

@@ -8,6 +8,7 @@ import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
 import { after, before, test as nodeTest } from 'node:test';
 import { chromium } from 'playwright-core';
+import { left } from './patience.mjs';
 
 export const REPORTS = process.env.PYPROF_REPORTS ?? 'reports';
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell';
@@ -31,12 +32,17 @@ const QUIET = [
 	'--disable-sync',
 ];
 
-// Every test has a minute or two, as the machine may be busy; no wait has a shorter deadline. One that
-// opens much says how many minutes it has.
-export function test(name, body, minutes = 2) {
-	const skip = !existsSync(CHROMIUM) && !REQUIRED && `needs ${CHROMIUM}`;
+export const existing = () => existsSync(CHROMIUM);
 
-	nodeTest(name, { skip, timeout: minutes * 60000 }, body);
+export function launchOptions(more) {
+	return { executablePath: CHROMIUM, args: [...QUIET, ...more], timeout: left() };
+}
+
+// Each has the whole time of the program.
+export function test(name, body) {
+	const skip = !existing() && !REQUIRED && `needs ${CHROMIUM}`;
+
+	nodeTest(name, { skip, timeout: left() }, body);
 }
 
 // Serves the directories under /NAME/, and records the requests.
@@ -64,16 +70,17 @@ export async function serve(directories) {
 
 export const world = {};
 
+// more: flags of a browser of its own; without them, programs share that of with_browser.mjs.
 export function useBrowser(directories, ...more) {
+	const shared = more.length ? null : process.env.PYPROF_BROWSER;
+
 	before(async () => {
-		if (!existsSync(CHROMIUM) && !REQUIRED)
+		if (!existing() && !REQUIRED)
 			return;
 		world.server = await serve(directories);
-		world.browser = await chromium.launch({
-			executablePath: CHROMIUM,
-			args: [...QUIET, ...more],
-			timeout: 120000,
-		});
+		world.browser = shared
+			? await chromium.connect(shared, { timeout: left() })
+			: await chromium.launch(launchOptions(more.length ? more : ['--disable-gpu']));
 	});
 	after(async () => {
 		await world.browser?.close();
@@ -88,7 +95,7 @@ export async function withPage(url, options, body) {
 	const wrong = [];
 	const requests = [];
 
-	page.setDefaultTimeout(90000);
+	page.setDefaultTimeout(left());
 	page.on('console', (m) => ['error', 'warning'].includes(m.type()) && wrong.push(m.text()));
 	page.on('pageerror', (e) => wrong.push(String(e.stack)));
 	page.on('dialog', (d) => wrong.push(`a dialog: ${d.message()}`) && d.dismiss());

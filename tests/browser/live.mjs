@@ -6,10 +6,10 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { left, over, step } from './patience.mjs';
 
 const BUILD = process.env.PYPROF_BUILD ?? '..';
 const PYTHON = process.env.PYTHON ?? '/usr/bin/python3';
-const DEADLINE = 60000;
 
 // Each line of its input is a number of calls of `told`, each with one of `inner`, or "slow" for one call
 // that sleeps in `dawdle`.
@@ -44,7 +44,7 @@ class Lines {
 		if (this.lines.length)
 			return Promise.resolve(this.lines.shift());
 		return new Promise((resolve, reject) => {
-			const timer = setTimeout(() => reject(new Error('no line of output')), DEADLINE);
+			const timer = setTimeout(() => reject(new Error('no line of output')), left());
 
 			this.waiting.push((line) => {
 				clearTimeout(timer);
@@ -78,11 +78,9 @@ export class Rig {
 
 	async startDaemon() {
 		this.daemon = new Lines(join(BUILD, 'pyprofd'), ['--socket', this.socket]);
-		for (const end = Date.now() + DEADLINE; !this.answers(); )
-			if (Date.now() > end)
+		for (; !this.answers(); await step())
+			if (over())
 				throw new Error('the daemon does not answer');
-			else
-				await new Promise((resolve) => setTimeout(resolve, 50));
 	}
 
 	answers() {

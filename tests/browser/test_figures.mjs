@@ -26,7 +26,7 @@ import {
 	exactCells,
 } from './report.mjs';
 
-useBrowser({ reports: REPORTS }, '--disable-gpu');
+useBrowser({ reports: REPORTS });
 
 test('every figure in the table is the snapshot’s', async () => {
 	const { rows, ids } = functions(snapshot('random'));

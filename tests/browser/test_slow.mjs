@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { contrast, picture, REPORTS, test, useBrowser, withReport } from './harness.mjs';
 
-useBrowser({ reports: REPORTS }, '--disable-gpu');
+useBrowser({ reports: REPORTS });
 
 const json = () => JSON.parse(readFileSync(join(REPORTS, 'slow_calls.json'), 'utf8'));
 

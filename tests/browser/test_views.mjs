@@ -7,7 +7,7 @@ import { functions } from './figures.mjs';
 import { contrast, picture, REPORTS, snapshot, test, useBrowser, withReport } from './harness.mjs';
 import { exact, frames, showColumns, tableRows } from './report.mjs';
 
-useBrowser({ reports: REPORTS }, '--disable-gpu');
+useBrowser({ reports: REPORTS });
 
 const percent = (part, whole) => `${((100 * part) / whole).toFixed(1)} %`;
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { functions, identity } from './figures.mjs';
 import { contrast, picture, REPORTS, snapshot, test, useBrowser, withReport } from './harness.mjs';
 
-useBrowser({ reports: REPORTS }, '--disable-gpu');
+useBrowser({ reports: REPORTS });
 
 const REASONS = ['gil', 'lock', 'runnable', 'io', 'sleep', 'fault', 'process', 'other'];
 const exact = (text) => Number(/[\d,]+(?= ns)/.exec(text)[0].replaceAll(',', ''));

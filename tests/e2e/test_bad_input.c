@@ -23,7 +23,7 @@ static char pid[16];
 
 static void setup(void)
 {
-	traced_ready(&t, pid, traced_newest().exe, "run.py", "busy_empty", "0.1", NULL);
+	traced_ready(&t, pid, traced_newest().exe, "run.py", "busy_empty", "0", NULL);
 	pyprofd_init(&d);
 }
 
@@ -77,7 +77,7 @@ static pid_t start_sleeper(void)
 
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execl("/bin/sleep", "sleep", "60", (char *)NULL);
+		execl("/bin/sleep", "sleep", "3600", (char *)NULL);
 		_exit(127);
 	}
 	cr_assert(child > 0);
@@ -165,7 +165,7 @@ Test(bad_input, under_valgrind)
 
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execlp("valgrind", "valgrind", "-q", "--tool=none", "/usr/bin/sleep", "100",
+		execlp("valgrind", "valgrind", "-q", "--tool=none", "/usr/bin/sleep", "3600",
 		       (char *)NULL);
 		_exit(127);
 	}
@@ -208,7 +208,7 @@ Test(bad_input, no_privileges)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (setgid(d.uid) < 0 || setuid(d.uid) < 0)
 			_exit(1);
-		execl("/usr/bin/python3", "python3", "-c", "import time; time.sleep(60)",
+		execl("/usr/bin/python3", "python3", "-c", "import time; time.sleep(3600)",
 		      (char *)NULL);
 		_exit(127);
 	}

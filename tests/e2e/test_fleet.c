@@ -4,10 +4,10 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/fleet_rig.h"
+#include "harness/patience.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
@@ -15,14 +15,12 @@
 
 TestSuite(fleet, .init = fleet_setup, .fini = fleet_teardown);
 
-Test(fleet, sums_are_those_of_the_merged_files)
+static void sums_are_those_of_the_merged_files(void)
 {
 	char *text;
 
-	clickhouse_need();
+	fleet_begin(__func__);
 	fleet_make_files("trace");
-	clickhouse_start(&fleet_server);
-	fleet_use(fleet_server.port);
 	ctl_fails(&fleet_d, PYP_EXIT_FAILURE, "fleet init", "fleet", "top", NULL);
 	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
 	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
@@ -42,16 +40,11 @@ Test(fleet, sums_are_those_of_the_merged_files)
 		  "service=' OR 1 = 1 OR '\\' = '", NULL);
 }
 
-Test(fleet, reports_are_those_of_snapshots)
+/* Of the same database */
+static void reports_are_those_of_snapshots(void)
 {
 	char page[128], *text;
 
-	clickhouse_need();
-	fleet_make_files("trace");
-	clickhouse_start(&fleet_server);
-	fleet_use(fleet_server.port);
-	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
-	fleet_put(0, FLEET_HOSTS);
 	text = ctl_ok(&fleet_d, "fleet", "top", "-s", "calls", "-l", "3", "handle", NULL);
 	cr_assert(strstr(text, "20 processes of service it's") && strstr(text, "20 hosts") &&
 			  strstr(text, "(handle)"),
@@ -75,26 +68,22 @@ Test(fleet, reports_are_those_of_snapshots)
 }
 
 /* Estimates have errors and lines. */
-Test(fleet, samples_keep_errors_and_lines)
+static void samples_keep_errors_and_lines(void)
 {
-	clickhouse_need();
+	fleet_begin(__func__);
 	fleet_make_files("sample");
-	clickhouse_start(&fleet_server);
-	fleet_use(fleet_server.port);
 	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
 	fleet_put(0, FLEET_HOSTS);
 	fleet_put(0, FLEET_HOSTS);
 	fleet_assert_all_there();
 }
 
-Test(fleet, modes_are_not_added)
+static void modes_are_not_added(void)
 {
 	char *text;
 
-	clickhouse_need();
+	fleet_begin(__func__);
 	fleet_make_files("sample");
-	clickhouse_start(&fleet_server);
-	fleet_use(fleet_server.port);
 	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
 	free(ctl_ok(&fleet_d, "fleet", "insert", fleet_files[0], NULL));
 	fleet_save(snapshot_random(1), 1);
@@ -126,18 +115,15 @@ static pid_t start_insert(void)
 }
 
 /* The server is killed at different moments of an insert, which is then repeated. */
-Test(fleet, killing_the_server_loses_and_doubles_nothing)
+static void killing_the_server_loses_and_doubles_nothing(void)
 {
-	clickhouse_need();
+	fleet_begin(__func__);
 	fleet_make_files("trace");
-	clickhouse_start(&fleet_server);
-	fleet_use(fleet_server.port);
 	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
 	fleet_put(0, 10); /* acknowledged, so these must still be there */
 	clickhouse_kill(&fleet_server);
 	ctl_fails(&fleet_d, PYP_EXIT_FAILURE, "cannot reach", "fleet", "top", NULL);
-	for (int i = 0; i < 6; i++) {
-		struct timespec delay = {.tv_nsec = (20 + 60 * i) * 1000 * 1000};
+	for (unsigned int ms = 20; ms < 320; ms += 90) {
 		char *text;
 		pid_t pid;
 
@@ -147,7 +133,7 @@ Test(fleet, killing_the_server_loses_and_doubles_nothing)
 			  text);
 		free(text);
 		pid = start_insert();
-		nanosleep(&delay, NULL);
+		patience_pass(ms);
 		clickhouse_kill(&fleet_server);
 		cr_assert(waitpid(pid, NULL, 0) == pid);
 	}
@@ -157,15 +143,13 @@ Test(fleet, killing_the_server_loses_and_doubles_nothing)
 }
 
 /* The server has the rows, the client does not know it and inserts them again. */
-Test(fleet, answers_that_are_cut_off_double_nothing)
+static void answers_that_are_cut_off_double_nothing(void)
 {
 	static const char *const tables[] = {"functions", "stacks", "profiles"};
 	pid_t cutter;
 
-	clickhouse_need();
+	fleet_begin(__func__);
 	fleet_make_files("trace");
-	clickhouse_start(&fleet_server);
-	fleet_use(fleet_server.port);
 	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
 	for (int table = 0; table < 3; table++) {
 		fleet_use(clickhouse_start_cutter(&fleet_server, FLEET_HOSTS, tables[table],
@@ -180,4 +164,14 @@ Test(fleet, answers_that_are_cut_off_double_nothing)
 	fleet_assert_all_there();
 	fleet_put(0, FLEET_HOSTS);
 	fleet_assert_all_there();
+}
+
+Test(fleet, in_clickhouse)
+{
+	sums_are_those_of_the_merged_files();
+	reports_are_those_of_snapshots();
+	samples_keep_errors_and_lines();
+	modes_are_not_added();
+	answers_that_are_cut_off_double_nothing();
+	killing_the_server_loses_and_doubles_nothing();
 }

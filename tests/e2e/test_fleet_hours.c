@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Sums of hours: the same as those of the profiles, whatever interrupts the rollup. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/fleet_rig.h"
+#include "harness/patience.h"
 #include "harness/reports.h"
 #include "harness/test.h"
 #include "harness/tool.h"
@@ -17,31 +19,20 @@
 static uint64_t first_hour; /* since 1970 */
 
 /* The hosts' intervals are spread over four complete hours, and one that is not complete. */
-static void begin(const char *mode)
+static void begin(const char *test, const char *mode)
 {
 	uint64_t now = (uint64_t)time(NULL);
 
-	clickhouse_need();
+	fleet_begin(test);
 	first_hour = (now - 600) / S_PER_HOUR - 4;
 	fleet_start_ns = first_hour * S_PER_HOUR * 1000000000;
 	fleet_step_ns = (now - first_hour * S_PER_HOUR) * UINT64_C(1000000000) / FLEET_HOSTS;
 	fleet_make_files(mode);
-	clickhouse_start(&fleet_server);
-	fleet_use(fleet_server.port);
 	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
 	cr_assert(setenv("TZ", "UTC", 1) == 0);
 }
 
 TestSuite(fleet_hours, .init = fleet_setup, .fini = fleet_teardown);
-
-static char *ask(const char *sql)
-{
-	char url[64];
-	const char *const curl[] = {"curl", "-sf", "--data-binary", sql, url, NULL};
-
-	snprintf(url, sizeof(url), "http://127.0.0.1:%d/?database=fleet", fleet_server.port);
-	return tool_run(curl);
-}
 
 static const char *time_text(uint64_t s, char buf[32])
 {
@@ -97,19 +88,15 @@ static void assert_list(const char *label)
 
 static void drop_hour(uint64_t hour)
 {
-	char sql[128];
-
-	snprintf(sql, sizeof(sql), "ALTER TABLE profiles DROP PARTITION %llu",
-		 (unsigned long long)hour);
-	free(ask(sql));
+	free(fleet_ask("ALTER TABLE %s.profiles DROP PARTITION %" PRIu64, fleet_database, hour));
 }
 
 /* Afterwards the profiles of these hours are removed: the sums are really those of `hours`. */
-static void check_sums(const char *mode)
+static void check_sums(const char *test, const char *mode)
 {
 	char *text;
 
-	begin(mode);
+	begin(test, mode);
 	rollup("0");
 	fleet_put(0, FLEET_HOSTS);
 	fleet_assert_all_there();
@@ -128,27 +115,27 @@ static void check_sums(const char *mode)
 	text = ctl_ok(&fleet_d, "fleet", "services", "-f", "json", "--from", "-9h", NULL);
 	cr_assert(strstr(text, "\"hosts\": 20") && strstr(text, "\"profiles\": 20"), "%s", text);
 	free(text);
-	text = ask("SELECT count() FROM system.tables WHERE name LIKE 'hours_of%'");
+	text = fleet_ask("SELECT count() FROM system.tables WHERE database = '%s' AND name LIKE "
+			 "'hours_of%%'",
+			 fleet_database);
 	cr_assert_str_eq(text, "0\n");
 	free(text);
 }
 
-Test(fleet_hours, sums_are_those_of_the_profiles)
+static void sums_are_those_of_the_profiles(void)
 {
-	check_sums("trace");
+	check_sums(__func__, "trace");
 }
 
-Test(fleet_hours, estimates_keep_errors_and_lines)
+static void estimates_keep_errors_and_lines(void)
 {
-	check_sums("sample");
+	check_sums(__func__, "sample");
 }
 
 /* Sums that are out of date are not used, and replaced by the next rollup. */
-Test(fleet_hours, late_intervals_are_added)
+static void late_intervals_are_added(void)
 {
-	char sql[128];
-
-	begin("trace");
+	begin(__func__, "trace");
 	fleet_put(0, 6);
 	fleet_put(8, FLEET_HOSTS - 8);
 	rollup("4");
@@ -159,9 +146,8 @@ Test(fleet_hours, late_intervals_are_added)
 	fleet_put(6, 2); /* again: equal rows, merged or not */
 	fleet_assert_all_there();
 	rollup("1");
-	snprintf(sql, sizeof(sql), "OPTIMIZE TABLE profiles PARTITION %llu FINAL",
-		 (unsigned long long)first_hour + 1);
-	free(ask(sql));
+	free(fleet_ask("OPTIMIZE TABLE %s.profiles PARTITION %" PRIu64 " FINAL", fleet_database,
+		       first_hour + 1));
 	fleet_assert_all_there();
 	free(ctl_ok(&fleet_d, "fleet", "rollup", NULL));
 	rollup("0");
@@ -184,22 +170,16 @@ static pid_t start_rollup(void)
 	_exit(127);
 }
 
-static void sleep_ms(unsigned int ms)
-{
-	const struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-	nanosleep(&ts, NULL);
-}
-
 /* Killed at different moments, the server and the client */
-Test(fleet_hours, killing_a_rollup_changes_no_sums)
+static void killing_a_rollup_changes_no_sums(void)
 {
-	begin("trace");
+	begin(__func__, "trace");
 	fleet_put(0, FLEET_HOSTS);
-	for (unsigned int i = 0; i < 8; i++) {
+	for (unsigned int i = 0; i < 6; i++) {
+		const unsigned int ms = 50 + 150 * i;
 		pid_t pid = start_rollup();
 
-		sleep_ms(50 + 150 * i);
+		patience_pass(ms);
 		if (i % 2)
 			kill(pid, SIGKILL);
 		else
@@ -220,36 +200,30 @@ Test(fleet_hours, killing_a_rollup_changes_no_sums)
 /* As another rollup would */
 static void fill_again(uint64_t hour)
 {
-	char *columns =
-		ask("SELECT arrayStringConcat(groupArray(if(name = 'function', 'if(kind = 1, "
-		    "function + 1, function)', name)), ', ') FROM system.columns WHERE "
-		    "database = 'fleet' AND table = 'hours'");
-	char *sql = NULL;
+	_cleanup_free_ char *columns =
+		fleet_ask("SELECT arrayStringConcat(groupArray(if(name = 'function', 'if(kind = 1, "
+			  "function + 1, function)', name)), ', ') FROM system.columns WHERE "
+			  "database = '%s' AND table = 'hours'",
+			  fleet_database);
 
-	cr_assert(asprintf(&sql, "INSERT INTO hours SELECT %s FROM hours WHERE hour = %llu",
-			   columns, (unsigned long long)hour) > 0);
-	free(ask(sql));
-	free(sql);
-	free(columns);
+	free(fleet_ask("INSERT INTO %s.hours SELECT %s FROM %s.hours WHERE hour = %" PRIu64,
+		       fleet_database, columns, fleet_database, hour));
 }
 
 /*
  * If two rollups replace an hour at the same time, the database may keep the sums of both. They are not used,
  * whether merged or not, and replaced by the next rollup.
  */
-Test(fleet_hours, an_hour_that_was_filled_twice)
+static void an_hour_that_was_filled_twice(void)
 {
-	begin("trace");
+	begin(__func__, "trace");
 	fleet_put(0, FLEET_HOSTS);
 	rollup("4");
 	for (int merged = 0; merged <= 1; merged++) {
-		char sql[128];
-
 		fill_again(first_hour + 1);
-		snprintf(sql, sizeof(sql), "OPTIMIZE TABLE hours PARTITION %llu FINAL",
-			 (unsigned long long)first_hour + 1);
 		if (merged)
-			free(ask(sql));
+			free(fleet_ask("OPTIMIZE TABLE %s.hours PARTITION %" PRIu64 " FINAL",
+				       fleet_database, first_hour + 1));
 		fleet_assert_all_there();
 		rollup("1");
 		rollup("0");
@@ -257,11 +231,11 @@ Test(fleet_hours, an_hour_that_was_filled_twice)
 	}
 }
 
-Test(fleet_hours, rollups_may_run_at_once)
+static void rollups_may_run_at_once(void)
 {
 	pid_t pids[3];
 
-	begin("trace");
+	begin(__func__, "trace");
 	fleet_put(0, FLEET_HOSTS);
 	for (int i = 0; i < 3; i++)
 		pids[i] = start_rollup();
@@ -276,4 +250,14 @@ Test(fleet_hours, rollups_may_run_at_once)
 	for (uint64_t i = 0; i < 4; i++)
 		drop_hour(first_hour + i);
 	fleet_assert_all_there();
+}
+
+Test(fleet_hours, in_clickhouse)
+{
+	sums_are_those_of_the_profiles();
+	estimates_keep_errors_and_lines();
+	late_intervals_are_added();
+	an_hour_that_was_filled_twice();
+	rollups_may_run_at_once();
+	killing_a_rollup_changes_no_sums();
 }

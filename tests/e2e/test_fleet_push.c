@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include "harness/fleet_rig.h"
-#include "harness/reports.h"
-#include "harness/snapshot_builder.h"
+#include "harness/patience.h"
 #include "harness/test.h"
-#include "harness/tool.h"
 #include "harness/traced.h"
 #include "interval/interval.h"
 #include "push/kinds.h"
@@ -26,9 +24,7 @@ static struct transport *start_sending(int port)
 	struct diag diag = {0};
 	char url[128];
 
-	assert_diag_ok(push_url_parse(clickhouse_address(port, "fleet", url, sizeof(url)), &parsed,
-				      &diag),
-		       &diag);
+	assert_diag_ok(push_url_parse(fleet_url(port, url, sizeof(url)), &parsed, &diag), &diag);
 	assert_diag_ok(transport_new(&parsed, push_kind_find("clickhouse", NULL), &opts, &secrets,
 				     &t, &diag),
 		       &diag);
@@ -77,31 +73,32 @@ static void pushed(struct transport *t, unsigned int first, unsigned int n)
 	cr_assert_eq(v.result, PUSH_DONE, "%s", v.message);
 }
 
-static uint64_t count(const char *from)
+/* A number that the server answers with; takes the text. */
+static uint64_t number(char *text)
 {
-	char url[64], sql[256];
-	const char *const curl[] = {"curl", "-sf", "--data-binary", sql, url, NULL};
-	uint64_t ret;
-	char *text;
+	uint64_t ret = strtoull(text, NULL, 10);
 
-	snprintf(url, sizeof(url), "http://127.0.0.1:%d/?database=fleet", fleet_server.port);
-	snprintf(sql, sizeof(sql), "SELECT count() FROM %s", from);
-	text = tool_run(curl);
-	ret = strtoull(text, NULL, 10);
 	free(text);
 	return ret;
 }
 
+/* The parts of the tables of names */
+static uint64_t parts(const char *condition)
+{
+	return number(
+		fleet_ask("SELECT count() FROM system.parts WHERE database = '%s' AND table IN "
+			  "('functions', 'stacks')%s",
+			  fleet_database, condition));
+}
+
 /* Alone and in batches, and once more: equal to the files. Names are inserted once. */
-Test(fleet_push, pushed_requests_are_stored)
+static void pushed_requests_are_stored(void)
 {
 	struct transport *t;
 	uint64_t names;
 
-	clickhouse_need();
+	fleet_begin(__func__);
 	fleet_make_files("trace");
-	clickhouse_start(&fleet_server);
-	fleet_use(fleet_server.port);
 	t = start_sending(fleet_server.port);
 	cr_assert_eq(push(t, 0, 1).result, PUSH_RETRY);
 	cr_assert(strstr(push(t, 0, 1).message, "pyprofctl fleet init"));
@@ -110,27 +107,23 @@ Test(fleet_push, pushed_requests_are_stored)
 	pushed(t, 1, 7);
 	pushed(t, 8, FLEET_HOSTS - 8);
 	fleet_assert_all_there();
-	names = count("system.parts WHERE database = 'fleet' AND table IN ('functions', 'stacks')");
+	names = parts("");
 	pushed(t, 0, FLEET_HOSTS);
 	pushed(t, 3, 1);
-	cr_assert_leq(count("system.parts WHERE database = 'fleet' AND table IN ('functions', "
-			    "'stacks') AND level = 0"),
-		      names);
+	cr_assert_leq(parts(" AND level = 0"), names);
 	fleet_assert_all_there();
 	transport_free(t);
 }
 
 /* A sender whose answers are cut off sends again. */
-Test(fleet_push, pushed_requests_whose_answers_are_cut_off)
+static void pushed_requests_whose_answers_are_cut_off(void)
 {
 	static const char *const tables[] = {"functions", "stacks", "profiles"};
 	struct transport *t;
 	pid_t cutter;
 
-	clickhouse_need();
+	fleet_begin(__func__);
 	fleet_make_files("trace");
-	clickhouse_start(&fleet_server);
-	fleet_use(fleet_server.port);
 	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
 	for (unsigned int table = 0; table < 3; table++) {
 		t = start_sending(
@@ -150,7 +143,7 @@ Test(fleet_push, pushed_requests_whose_answers_are_cut_off)
 
 static json_t *push_status(struct pyprofd *d)
 {
-	json_t *status = fleet_parse(ctl_ok(d, "status", "--json", NULL)), *push;
+	json_t *status = ctl_status(d), *push;
 
 	push = json_deep_copy(json_array_get(json_object_get(status, "pushes"), 0));
 	json_decref(status);
@@ -166,11 +159,19 @@ static int64_t push_number(struct pyprofd *d, const char *key)
 	return n;
 }
 
+static void wait_for_push(struct pyprofd *d, const char *key, int64_t least)
+{
+	while (push_number(d, key) < least) {
+		cr_assert(!patience_over(), "%s: %lld", key, (long long)push_number(d, key));
+		ctl_step();
+	}
+}
+
 /*
  * The receiver does not answer until several intervals wait; the first request has one, the second one
  * the others, and is refused.
  */
-Test(fleet_push, intervals_of_a_refused_batch_are_sent_one_by_one)
+static void intervals_of_a_refused_batch_are_sent_one_by_one(void)
 {
 	struct pyprofd d;
 	struct traced t;
@@ -180,46 +181,39 @@ Test(fleet_push, intervals_of_a_refused_batch_are_sent_one_by_one)
 	pid_t proxy;
 	int port;
 
-	clickhouse_need();
+	fleet_begin(__func__);
 	traced_ready(&t, pid, traced_newest().exe, "run.py", "mixed", NULL);
-	clickhouse_start(&fleet_server);
-	fleet_use(fleet_server.port);
 	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
 	port = clickhouse_start_refuser(&fleet_server, "profiles", &proxy);
 	kill(proxy, SIGSTOP);
 	pyprofd_init(&d);
-	pyprofd_start(&d, "--pid", pid, "--push",
-		      clickhouse_address(port, "fleet", url, sizeof(url)), "--push-every", "200ms",
-		      NULL);
+	pyprofd_start(&d, "--pid", pid, "--push", fleet_url(port, url, sizeof(url)), "--push-every",
+		      "200ms", NULL);
 	traced_go(&t);
 	traced_expect(&t, "done");
-	for (int i = 0; i < 600 && push_number(&d, "queued") < 6; i++)
-		usleep(100000);
+	wait_for_push(&d, "queued", 6);
 	kill(proxy, SIGCONT);
-	for (int i = 0; i < 600 && push_number(&d, "sent") < 6; i++)
-		usleep(100000);
+	wait_for_push(&d, "sent", 6);
 	push = push_status(&d);
-	cr_assert_geq(json_integer_value(json_object_get(push, "sent")), 6);
 	json_object_foreach(json_object_get(push, "dropped"), reason, n)
 		cr_assert_eq(json_integer_value(n), 0, "%s", reason);
 	json_decref(push);
 	pyprofd_shutdown(&d);
 	traced_finish(&t);
-	cr_assert_geq(count("profiles"), 6);
-	cr_assert_eq(count("(SELECT DISTINCT id FROM profiles)"), count("profiles"));
+	cr_assert_geq(number(fleet_ask("SELECT count() FROM %s.profiles", fleet_database)), 6);
+	cr_assert_eq(number(fleet_ask("SELECT uniqExact(id) FROM %s.profiles", fleet_database)),
+		     number(fleet_ask("SELECT count() FROM %s.profiles", fleet_database)));
 	kill(proxy, SIGKILL);
 	cr_assert(waitpid(proxy, NULL, 0) == proxy);
 }
 
 /* The sender notices that its names are not in these tables. */
-Test(fleet_push, names_come_again_if_the_tables_are_new)
+static void names_come_again_if_the_tables_are_new(void)
 {
 	struct transport *t;
 
-	clickhouse_need();
+	fleet_begin(__func__);
 	fleet_make_files("trace");
-	clickhouse_start(&fleet_server);
-	fleet_use(fleet_server.port);
 	free(ctl_ok(&fleet_d, "fleet", "init", NULL));
 	t = start_sending(fleet_server.port);
 	pushed(t, 0, FLEET_HOSTS);
@@ -242,28 +236,30 @@ Test(fleet_push, names_come_again_if_the_tables_are_new)
 }
 
 /* Tables of the first version had no mark. */
-Test(fleet_push, tables_of_another_version_are_refused)
+static void tables_of_another_version_are_refused(void)
 {
-	const char *const sql = "CREATE TABLE profiles (id FixedString(16), day Date) ENGINE = "
-				"MergeTree() PARTITION BY day ORDER BY id";
-	char url[64];
-	const char *const create[] = {"curl", "-sf", "--data-binary", "CREATE DATABASE fleet",
-				      url,    NULL};
-	const char *const table[] = {"curl", "-sf", "--data-binary", sql, url, NULL};
 	struct transport *t;
 
-	clickhouse_need();
-	clickhouse_start(&fleet_server);
-	fleet_use(fleet_server.port);
-	snprintf(url, sizeof(url), "http://127.0.0.1:%d/", fleet_server.port);
-	free(tool_run(create));
-	strncat(url, "?database=fleet", sizeof(url) - strlen(url) - 1);
-	free(tool_run(table));
-	ctl_fails(&fleet_d, PYP_EXIT_FAILURE, "of another version", "fleet", "init", NULL);
+	fleet_begin(__func__);
 	fleet_make_files("trace");
+	free(fleet_ask("CREATE DATABASE %s", fleet_database));
+	free(fleet_ask(
+		"CREATE TABLE %s.profiles (id FixedString(16), day Date) ENGINE = MergeTree() "
+		"PARTITION BY day ORDER BY id",
+		fleet_database));
+	ctl_fails(&fleet_d, PYP_EXIT_FAILURE, "of another version", "fleet", "init", NULL);
 	ctl_fails(&fleet_d, PYP_EXIT_FAILURE, "of another version", "fleet", "insert",
 		  fleet_files[0], NULL);
 	t = start_sending(fleet_server.port);
 	cr_assert(strstr(push(t, 0, 1).message, "of another version"));
 	transport_free(t);
+}
+
+Test(fleet_push, in_clickhouse)
+{
+	pushed_requests_are_stored();
+	pushed_requests_whose_answers_are_cut_off();
+	intervals_of_a_refused_batch_are_sent_one_by_one();
+	tables_of_another_version_are_refused();
+	names_come_again_if_the_tables_are_new();
 }

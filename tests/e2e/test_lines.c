@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "harness/daemon.h"
+#include "harness/patience.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 
@@ -36,21 +37,26 @@ static void start(struct traced *t, const char *const files[4])
 	pyprofd_ready(&d);
 }
 
+static bool has_all(const char *text)
+{
+	return strstr(text, "(f0)") && strstr(text, "(f1)") && strstr(text, "(f2)") &&
+	       strstr(text, "(f3)");
+}
+
 /* The report, once it has lines of all four functions. */
 static char *report(void)
 {
-	const double end = traced_seconds() + 30;
-	char *text = NULL;
-
-	do {
+	for (;;) {
 		struct ran r = ctl(&d, "lines", NULL);
+		char *text = strdup(r.out);
 
-		free(text);
-		text = strdup(r.out);
 		ran_free(&r);
-	} while (traced_seconds() < end && !(strstr(text, "(f0)") && strstr(text, "(f1)") &&
-					     strstr(text, "(f2)") && strstr(text, "(f3)")));
-	return text;
+		if (has_all(text))
+			return text;
+		cr_assert(!patience_over(), "%s", text);
+		free(text);
+		ctl_step();
+	}
 }
 
 /* The part of the report about a function. */

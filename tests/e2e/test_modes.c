@@ -38,15 +38,12 @@ static void attach(const char *mode)
 
 static void wait_for_events(void)
 {
-	for (;;) {
-		json_t *target = ctl_target(&d, 0);
-		json_int_t n = json_integer_value(json_object_get(target, "events"));
+	ctl_until(&d, 0, "events", 21);
+}
 
-		json_decref(target);
-		if (n > 20)
-			return;
-		usleep(20000);
-	}
+static void detach(void)
+{
+	free(ctl_ok(&d, "detach", pid, NULL));
 }
 
 static void says(const char *what, const char *format, const char *more)
@@ -57,7 +54,7 @@ static void says(const char *what, const char *format, const char *more)
 	free(text);
 }
 
-Test(modes, count)
+static void count(void)
 {
 	json_t *target;
 
@@ -87,24 +84,20 @@ static void assert_counted_page(const char *path)
 }
 
 /* Counts can be written as an HTML page, by the daemon and from a saved file. */
-Test(modes, count_as_a_page)
+static void count_as_a_page(const char *saved)
 {
-	char page[128], saved[128], again[128];
+	char page[128], again[128];
 
 	pyprofd_file(&d, "count.html", page, sizeof(page));
-	pyprofd_file(&d, "count.json", saved, sizeof(saved));
 	pyprofd_file(&d, "again.html", again, sizeof(again));
-	attach("count");
-	wait_for_events();
 	free(ctl_ok(&d, "snapshot", "-o", page, NULL));
 	free(ctl_ok(&d, "snapshot", "-o", saved, NULL));
 	free(ctl_ok(&d, "report", saved, "-o", again, NULL));
 	assert_counted_page(page);
 	assert_counted_page(again);
-	unlink(saved);
 }
 
-Test(modes, sample)
+static void sample(void)
 {
 	char *status;
 
@@ -128,7 +121,7 @@ Test(modes, sample)
 	says("   Waiting: ", "waits", NULL);
 }
 
-Test(modes, errors_are_reported)
+static void errors_are_reported(void)
 {
 	ctl_fails(&d, PYP_EXIT_USAGE, "--mode", "attach", "--mode", "guess", pid, NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "--rate", "attach", "--rate", "10000", pid, NULL);
@@ -145,7 +138,7 @@ Test(modes, errors_are_reported)
 }
 
 /* The overhead limit belongs to one target. */
-Test(modes, bounded)
+static void bounded(void)
 {
 	json_t *target, *windows;
 
@@ -161,21 +154,14 @@ Test(modes, bounded)
 		  "/dev/null", NULL);
 }
 
-static const char *recorded(const char *mode, const char *name, char *file, size_t size)
+static void save(const char *path)
 {
-	pyprofd_file(&d, name, file, size);
-	free(ctl_ok(&d, "record", "--mode", mode, "--pid", pid, "-d", "300ms", "-o", file, NULL));
-	return file;
+	free(ctl_ok(&d, "snapshot", "-o", path, NULL));
 }
 
-Test(modes, are_not_mixed)
+static void are_not_mixed(const char *traced, const char *counted, const char *again,
+			  const char *sampled)
 {
-	char traced[128], counted[128], again[128], sampled[128];
-
-	recorded("trace", "trace.json", traced, sizeof(traced));
-	recorded("count", "count.json", counted, sizeof(counted));
-	recorded("count", "again.json", again, sizeof(again));
-	recorded("sample", "sample.json", sampled, sizeof(sampled));
 	ctl_fails(&d, PYP_EXIT_USAGE, "was traced and", "diff", traced, counted, NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "counted and", "diff", counted, sampled, NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "have different modes", "report", traced, sampled, NULL);
@@ -188,9 +174,32 @@ Test(modes, are_not_mixed)
 }
 
 /* Mode count has no events per call, so there is no timeline. */
-Test(modes, no_timeline)
+static void no_timeline(void)
 {
-	attach("count");
 	ctl_fails(&d, PYP_EXIT_USAGE, "no timeline", "timeline", "--pid", pid, "-d", "100ms", "-o",
 		  "/dev/null", NULL);
+}
+
+/* One target, in one mode after the other */
+Test(modes, of_one_target)
+{
+	char traced[128], counted[128], again[128], sampled[128];
+
+	pyprofd_file(&d, "traced.json", traced, sizeof(traced));
+	pyprofd_file(&d, "counted.json", counted, sizeof(counted));
+	pyprofd_file(&d, "again.json", again, sizeof(again));
+	pyprofd_file(&d, "sampled.json", sampled, sizeof(sampled));
+	errors_are_reported();
+	count();
+	no_timeline();
+	count_as_a_page(counted);
+	detach();
+	free(ctl_ok(&d, "record", "--mode", "count", "--pid", pid, "-d", "100ms", "-o", again,
+		    NULL));
+	sample();
+	save(sampled);
+	detach();
+	bounded();
+	save(traced);
+	are_not_mixed(traced, counted, again, sampled);
 }

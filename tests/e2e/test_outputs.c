@@ -63,7 +63,7 @@ static void check_look(const char *name, const char *data, size_t n)
 		  "%s begins with \"%.20s\"", name, data);
 }
 
-Test(outputs, every_format)
+static void every_format(void)
 {
 	for (const struct format *f = formats; f->name; f++) {
 		char path[128], file[32], *data;
@@ -87,8 +87,11 @@ Test(outputs, every_format)
 	}
 }
 
-/* pyprofd's -o also selects the format by the extension. One target is traced, the others, sooner, sampled. */
-Test(outputs, every_format_at_the_end)
+/*
+ * pyprofd's -o also selects the format by the extension. One target is traced, the others, sooner, sampled; each third
+ * format, as they are written by the same functions as snapshots.
+ */
+static void every_format_at_the_end(void)
 {
 	for (const struct format *f = formats; f->name; f++) {
 		const char *mode = f == formats ? "trace" : "sample";
@@ -97,7 +100,7 @@ Test(outputs, every_format_at_the_end)
 		struct ran r;
 		size_t n;
 
-		if (f->flags & (FORMAT_OF_COUNTERS | FORMAT_OF_LINES))
+		if (f->flags & (FORMAT_OF_COUNTERS | FORMAT_OF_LINES) || (f - formats) % 3 != 0)
 			continue; /* no counters were enabled */
 		pyprofd_init(&own);
 		snprintf(file, sizeof(file), "p%s", f->extension);
@@ -117,7 +120,7 @@ Test(outputs, every_format_at_the_end)
 }
 
 /* Python's pstats module loads the file. */
-Test(outputs, pstats_loads)
+static void pstats_loads(void)
 {
 	char path[128], *out;
 
@@ -142,7 +145,7 @@ static json_t *snapshot_json(void)
 	return root;
 }
 
-Test(outputs, json_has_everything)
+static void json_has_everything(void)
 {
 	static const char *const top[] = {"program", "host",	  "kernel", "taken",
 					  "targets", "functions", "threads"};
@@ -184,7 +187,7 @@ static int rows_of(char first[256], const char *a, const char *b, const char *c,
 	return n;
 }
 
-Test(outputs, sorted_and_restricted)
+static void sorted_and_restricted(void)
 {
 	char first[256];
 	int all = rows_of(first, NULL, NULL, NULL, NULL);
@@ -203,7 +206,7 @@ Test(outputs, sorted_and_restricted)
 }
 
 /* A command that fails does not change the existing file. */
-Test(outputs, a_file_is_replaced)
+static void a_file_is_replaced(void)
 {
 	char path[128], *text;
 
@@ -213,4 +216,14 @@ Test(outputs, a_file_is_replaced)
 	text = file_text(path, NULL);
 	cr_assert(text && strstr(text, "function calls"));
 	free(text);
+}
+
+Test(outputs, of_a_program)
+{
+	every_format();
+	every_format_at_the_end();
+	pstats_loads();
+	json_has_everything();
+	sorted_and_restricted();
+	a_file_is_replaced();
 }

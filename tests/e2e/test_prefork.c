@@ -10,11 +10,11 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/caps.h"
 #include "harness/daemon.h"
+#include "harness/patience.h"
 #include "harness/sites.h"
 #include "harness/test.h"
 #include "harness/tool.h"
@@ -22,7 +22,7 @@
 #include "target/target.h"
 
 #define WORKERS	 4
-#define REQUESTS 400
+#define REQUESTS 200
 
 static struct pyprofd d;
 static pid_t master, workers[WORKERS + 1];
@@ -31,18 +31,6 @@ static char pid[16], sock[128], file[128];
 static const char *in_dir(const char *name, char out[128])
 {
 	return pyprofd_file(&d, name, out, 128);
-}
-
-/* Wait until cond holds; what: shown if the deadline passes. */
-static void until(bool (*cond)(void *ctx), void *ctx, const char *what)
-{
-	const struct timespec moment = {.tv_nsec = 20000000};
-	double end = traced_seconds() + DAEMON_DEADLINE;
-
-	while (!cond(ctx)) {
-		cr_assert(traced_seconds() < end, "waited for %s", what);
-		nanosleep(&moment, NULL);
-	}
 }
 
 /* The server ------------------------------------------------------------------------------- */
@@ -78,7 +66,7 @@ static bool are_there(void *ctx)
 
 static void until_workers(size_t n)
 {
-	until(are_there, &n, "the server's workers");
+	patience_until(are_there, &n, "the server's workers");
 }
 
 /* Run the load; returns the number of answered requests and of workers that answered. */
@@ -114,7 +102,7 @@ static void setup(void)
 	if (master == 0)
 		run_server(getppid());
 	pid_text(pid, master);
-	until(listens, NULL, "gunicorn");
+	patience_until(listens, NULL, "gunicorn");
 }
 
 static void teardown(void)
@@ -221,7 +209,7 @@ static void follow_in(const char *mode)
 		       in_dir("p.json", file), NULL);
 	pyprofd_ready(&d);
 	add_workers();
-	until(all_are_traced, NULL, "all workers to be traced");
+	patience_until(all_are_traced, NULL, "all workers to be traced");
 	load(&answered, &by);
 	cr_assert_eq(answered, REQUESTS);
 	fprintf(stderr, "  %u requests answered by %u workers\n", answered, by);
@@ -269,11 +257,13 @@ Test(prefork, workers_are_named)
 	char one[16], two[16];
 
 	in_dir("p.json", file);
-	run_reports(ctl(&d, "record", "--pid", pid, "-d", "0.2", "-o", file, NULL), true);
-	run_reports(ctl(&d, "record", "--pid", pid, "-d", "0.2", "-o", file, "--follow-children",
+	run_reports(ctl(&d, "record", "--mode", "sample", "--pid", pid, "-d", "0.1", "-o", file,
 			NULL),
+		    true);
+	run_reports(ctl(&d, "record", "--mode", "sample", "--pid", pid, "-d", "0.1", "-o", file,
+			"--follow-children", NULL),
 		    false);
-	pyprofd_launch(&d, "--pid", pid, "-d", "0.2", "-o", file, NULL);
+	pyprofd_launch(&d, "--mode", "sample", "--pid", pid, "-d", "0.1", "-o", file, NULL);
 	run_reports(pyprofd_wait(&d), true);
 	pyprofd_launch(&d, NULL);
 	pyprofd_ready(&d);
@@ -282,11 +272,11 @@ Test(prefork, workers_are_named)
 	count_workers();
 	pid_text(one, workers[0]);
 	pid_text(two, workers[1]);
-	run_reports(ctl(&d, "attach", pid, one, two, NULL), false);
+	run_reports(ctl(&d, "attach", "--mode", "sample", pid, one, two, NULL), false);
 	run_reports(ctl(&d, "detach", pid, NULL), false);
 	run_reports(ctl(&d, "detach", one, NULL), false);
 	run_reports(ctl(&d, "detach", two, NULL), false);
-	run_reports(ctl(&d, "attach", "--follow-children", pid, NULL), false);
+	run_reports(ctl(&d, "attach", "--mode", "sample", "--follow-children", pid, NULL), false);
 	run_reports(ctl(&d, "shutdown", NULL), false);
 	ran_free(&(struct ran[]){pyprofd_wait(&d)}[0]);
 }
@@ -312,7 +302,7 @@ Test(prefork, not_followed)
 	pyprofd_launch(&d, "--pid", pid, "-o", in_dir("p.json", file), NULL);
 	pyprofd_ready(&d);
 	add_workers();
-	until(workers_are_clean, &sites, "workers without breakpoints");
+	patience_until(workers_are_clean, &sites, "workers without breakpoints");
 	cr_assert_eq(sites_changed(&sites, master), (int)sites.n, "the master's are on");
 	load(&answered, &by);
 	cr_assert_eq(answered, REQUESTS);

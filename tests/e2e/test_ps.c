@@ -136,7 +136,7 @@ static pid_t start_named(const char *path)
 	child = fork();
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execl(path, path, "1000", NULL);
+		execl(path, path, "3600", NULL);
 		_exit(127);
 	}
 	close(go[1]);
@@ -251,7 +251,7 @@ Test(ps, port_of_a_server_that_forks)
 	static const char body[] = "import os, time, socket; s = socket.socket(); "
 				   "s.bind(('127.0.0.1', 0)); s.listen(); child = os.fork(); "
 				   "child and print(s.getsockname()[1], child, flush=True); "
-				   "time.sleep(100)";
+				   "time.sleep(3600)";
 	char line[64], port[16], *rest;
 	struct program p = start("server", body, line), worker = {0};
 	struct ran r;
@@ -287,14 +287,15 @@ Test(ps, attach_and_record_by_name)
 
 	pyprofd_launch(&d, NULL);
 	pyprofd_ready(&d);
-	text = ctl_ok(&d, "attach", p.word, NULL);
+	text = ctl_ok(&d, "attach", "--mode", "sample", p.word, NULL);
 	snprintf(line, sizeof(line), "process %s: attached\n", p.text);
 	cr_assert_str_eq(text, line);
 	free(text);
 	target = ctl_target_of(&d, p.pid);
 	cr_assert(target);
 	json_decref(target);
-	text = ctl_ok(&d, "record", "-p", q.word, "-d", "200ms", "-f", "json", NULL);
+	text = ctl_ok(&d, "record", "--mode", "sample", "-p", q.word, "-d", "100ms", "-f", "json",
+		      NULL);
 	snprintf(line, sizeof(line), "\"pid\":%s", q.text);
 	cr_assert(strstr(text, line), "%s", text);
 	free(text);

@@ -5,12 +5,13 @@
  */
 #include <jansson.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/background.h"
 #include "harness/daemon.h"
+#include "harness/patience.h"
 #include "harness/sites.h"
 #include "harness/test.h"
 #include "harness/tool.h"
@@ -20,12 +21,12 @@ static struct pyprofd d;
 static struct traced t;
 static char pid[16];
 
-/* The tests that trace it end it, or let it end once it is probed: attaching takes its time. */
+/* The tests let it work when it is probed, as attaching takes its time. */
 static void setup(void)
 {
 	struct interpreter it = traced_newest();
 
-	traced_ready(&t, pid, it.exe, "run.py", "busy_empty", "1", NULL);
+	traced_ready(&t, pid, it.exe, "run.py", "busy_empty", "0", "2000", NULL);
 	pyprofd_init(&d);
 }
 
@@ -37,70 +38,62 @@ static void teardown(void)
 
 TestSuite(record, .init = setup, .fini = teardown);
 
-/* Checks that this is a profile of the target, as JSON, with calls. */
-static void check_profile(const char *text)
+/* Checks that this is a profile of the target, as JSON. Returns the number of calls. */
+static json_int_t check_profile(const char *text)
 {
 	json_t *root = json_loads(text, 0, NULL), *targets = json_object_get(root, "targets");
-	json_t *calls = json_object_get(json_object_get(root, "totals"), "ncalls");
+	json_int_t calls =
+		json_integer_value(json_object_get(json_object_get(root, "totals"), "ncalls"));
 
 	cr_assert(root, "%s", text);
 	cr_assert_eq(json_array_size(targets), 1);
 	cr_assert_eq(json_integer_value(json_object_get(json_array_get(targets, 0), "pid")), t.pid);
-	cr_assert(json_integer_value(calls) > 0);
 	json_decref(root);
+	return calls;
 }
 
-static bool probes_on(pid_t of)
+/* Runs `record ARG... -o FILE` without a daemon while the target works and ends; returns what is in the file. */
+static char *recorded_alone(const char *const *args)
 {
-	struct sites sites;
-
-	sites_find(&sites, of);
-	return sites_changed(&sites, of) == (int)sites.n;
-}
-
-/* Let the target run, and end, as soon as it is probed, while the test waits for a command. */
-static void go_when_probed(void)
-{
-	double deadline = traced_seconds() + DAEMON_DEADLINE;
-	struct sites sites;
+	const char *argv[16] = {"record"};
+	char file[128], *text;
 	pid_t child;
+	size_t n = 1;
 
-	sites_find(&sites, t.pid);
-	child = fork();
-	cr_assert(child >= 0);
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		while (sites_changed(&sites, t.pid) != (int)sites.n && traced_seconds() < deadline)
-			usleep(10000);
-		traced_go(&t);
-		_exit(0);
-	}
+	while (*args)
+		argv[n++] = *args++;
+	argv[n++] = "-o";
+	argv[n] = pyprofd_file(&d, "out", file, sizeof(file));
+	child = background_start(&d, NULL, NULL, argv);
+	background_until_traced(child, 1);
+	traced_go(&t);
 	traced_close(&t);
+	cr_assert_eq(background_end(child, 0), 0);
+	text = file_text(file, NULL);
+	unlink(file);
+	return text;
 }
 
 Test(record, without_a_daemon_until_the_target_ends)
 {
-	char *text;
+	char *text =
+		recorded_alone((const char *const[]){"--pid", pid, "-d", "1h", "-f", "json", NULL});
 
-	go_when_probed();
-	text = ctl_ok(&d, "record", "--pid", pid, "-d", "100", "-f", "json", NULL);
-	check_profile(text);
+	cr_assert_gt(check_profile(text), 2000);
 	free(text);
 	cr_assert(access(d.sock, F_OK) < 0);
 }
 
+/* It ends after the given time, however little the target has done meanwhile. */
 Test(record, with_the_daemon_that_runs)
 {
 	json_t *status;
 	struct ran r;
 	char *text;
 
-	traced_stop(&t);
-	traced_ready(&t, pid, traced_newest().exe, "run.py", "busy_empty", "120", NULL);
 	pyprofd_launch(&d, NULL);
 	pyprofd_ready(&d);
-	traced_go(&t);
-	text = ctl_ok(&d, "record", "--pid", pid, "-d", "500ms", "-f", "json", NULL);
+	text = ctl_ok(&d, "record", "--pid", pid, "-d", "100ms", "-f", "json", NULL);
 	check_profile(text);
 	free(text);
 	status = ctl_status(&d);
@@ -131,55 +124,33 @@ static json_int_t events_of(const json_t *root, pid_t of)
 	return -1;
 }
 
-/* Start `record` with these arguments, in the background. */
-static pid_t record_start(const char *const *args)
-{
-	const char *argv[16] = {"pyprofctl", "--socket", d.sock, "record"};
-	char program[4096];
-	pid_t child;
-
-	for (size_t i = 0; args[i]; i++)
-		argv[4 + i] = args[i];
-	snprintf(program, sizeof(program), "%s/pyprofctl", getenv("PYPROF_BUILD"));
-	child = fork();
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execv(program, (char *const *)argv);
-		_exit(127);
-	}
-	cr_assert(child > 0);
-	return child;
-}
-
 /*
  * Recording continues until the last target has ended, here not the one named first; one profile
  * has both.
  */
 Test(record, several)
 {
-	double deadline = traced_seconds() + DAEMON_DEADLINE;
 	struct interpreter it = traced_newest();
 	char other_pid[16], file[128], *text;
 	struct traced other;
 	pid_t child, first;
-	int status;
 	json_t *root;
 
-	traced_ready(&other, NULL, it.exe, "run.py", "busy_empty", "0.2", NULL);
+	traced_ready(&other, NULL, it.exe, "run.py", "busy_empty", "0", "1000", NULL);
 	first = other.pid; /* saved, as waiting clears it */
 	pid_text(other_pid, first);
 	pyprofd_file(&d, "out.json", file, sizeof(file));
-	child = record_start(
-		(const char *const[]){"-p", other_pid, "--pid", pid, "-o", file, NULL});
-	while (!probes_on(t.pid) || !probes_on(first))
-		cr_assert(traced_seconds() < deadline, "nothing is being recorded");
+	child = background_start(&d, NULL, NULL,
+				 (const char *const[]){"record", "-p", other_pid, "--pid", pid,
+						       "-o", file, NULL});
+	background_until_traced(child, 2);
 	traced_go(&other);
 	traced_close(&other);
 	cr_assert_eq(traced_wait(&other), 0);
-	cr_assert_eq(waitpid(child, &status, WNOHANG), 0, "it goes on with the other");
+	cr_assert_eq(waitpid(child, NULL, WNOHANG), 0, "it goes on with the other");
 	traced_go(&t);
 	traced_close(&t);
-	cr_assert(waitpid(child, &status, 0) == child && status == 0, "status %x", status);
+	cr_assert_eq(background_end(child, 0), 0);
 	text = file_text(file, NULL);
 	root = json_loads(text, 0, NULL);
 	cr_assert(root, "%s", text);
@@ -192,6 +163,14 @@ Test(record, several)
 	traced_stop(&other);
 }
 
+static bool probed(void)
+{
+	struct sites sites;
+
+	sites_find(&sites, t.pid);
+	return sites_changed(&sites, t.pid) != 0;
+}
+
 /* If one process cannot be traced, the others are recorded; the exit status shows it. */
 Test(record, one_of_several_is_wrong)
 {
@@ -200,8 +179,8 @@ Test(record, one_of_several_is_wrong)
 
 	ctl_fails(&d, PYP_EXIT_USAGE, "given twice", "record", "-p", pid, "-p", pid, NULL);
 	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no process", "record", "-p", "4194303", NULL);
-	cr_assert(!probes_on(t.pid));
-	r = ctl(&d, "record", "-p", "4194303", "-p", pid, "-d", "200ms", "-f", "json", NULL);
+	cr_assert(!probed());
+	r = ctl(&d, "record", "-p", "4194303", "-p", pid, "-d", "100ms", "-f", "json", NULL);
 	cr_assert_eq(r.status, PYP_EXIT_NO_PROCESS);
 	cr_assert(strstr(r.err, "no process 4194303"), "%s", r.err);
 	root = json_loads(r.out, 0, NULL);
@@ -217,9 +196,9 @@ Test(record, patterns_and_order)
 	char *text;
 
 	ctl_fails(&d, PYP_EXIT_USAGE, "(", "record", "-p", pid, "(", NULL);
-	go_when_probed();
-	text = ctl_ok(&d, "record", "-p", pid, "-s", "calls", "--strip-dirs", "--raw-times",
-		      "busy_empty", "2", NULL);
+	text = recorded_alone((const char *const[]){"-p", pid, "-s", "calls", "--strip-dirs",
+						    "--raw-times", "busy_empty", "2", "-f", "text",
+						    NULL});
 	cr_assert(strstr(text, " busy_empty.py:") && strstr(text, "(empty)") &&
 			  !strstr(text, "proto.py:"),
 		  "%s", text);
@@ -227,34 +206,37 @@ Test(record, patterns_and_order)
 	free(text);
 }
 
-/* Interrupted after the daemon has seen the first calls, however long that takes. */
+/* Interrupted after the daemon has seen the first calls, however long that takes */
+static bool has_calls(void)
+{
+	static bool begun;
+	json_t *all = ctl_status(&d), *target;
+	bool ret;
+
+	target = json_array_get(json_object_get(all, "targets"), 0);
+	if (target && !begun && json_integer_value(json_object_get(target, "threads"))) {
+		traced_go(&t);
+		begun = true;
+	}
+	ret = json_integer_value(json_object_get(target, "events")) > 2000;
+	json_decref(all);
+	return ret;
+}
+
 Test(record, ctrl_c_keeps_what_there_is)
 {
-	double deadline = traced_seconds() + DAEMON_DEADLINE;
 	char file[128], *text;
-	bool recording = false;
 	struct ran r;
 	pid_t child;
-	int status;
 
 	pyprofd_file(&d, "out.json", file, sizeof(file));
 	pyprofd_launch(&d, NULL);
 	pyprofd_ready(&d);
-	child = record_start((const char *const[]){"--pid", pid, "-o", file, NULL});
-	while (!recording) {
-		json_t *all = ctl_status(&d), *target;
-
-		target = json_array_get(json_object_get(all, "targets"), 0);
-		if (target && t.in >= 0 && json_integer_value(json_object_get(target, "threads")))
-			traced_close(&t);
-		recording = json_integer_value(json_object_get(target, "events")) > 0;
-		json_decref(all);
-		cr_assert(recording || traced_seconds() < deadline, "nothing is being recorded");
-	}
-	kill(child, SIGINT);
-	cr_assert(waitpid(child, &status, 0) == child && status == 0, "status %x", status);
+	child = background_start(&d, NULL, has_calls,
+				 (const char *const[]){"record", "--pid", pid, "-o", file, NULL});
+	cr_assert_eq(background_end(child, SIGINT), 0);
 	text = file_text(file, NULL);
-	check_profile(text);
+	cr_assert_geq(check_profile(text), 1000);
 	free(text);
 	unlink(file);
 	free(ctl_ok(&d, "shutdown", NULL));
@@ -335,7 +317,7 @@ Test(record, extension_of_traces)
 	json_t *root;
 
 	pyprofd_file(&d, "x.trace.json", file, sizeof(file));
-	free(ctl_ok(&d, "record", "-p", pid, "-d", "200ms", "-o", file, NULL));
+	free(ctl_ok(&d, "record", "-p", pid, "-d", "100ms", "-o", file, NULL));
 	text = file_text(file, NULL);
 	root = json_loads(text, 0, NULL);
 	cr_assert(json_array_size(json_object_get(root, "traceEvents")) > 0, "%s", text);

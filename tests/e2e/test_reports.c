@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/daemon.h"
+#include "harness/patience.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 
@@ -63,11 +64,6 @@ static void teardown(void)
 
 TestSuite(reports, .init = setup, .fini = teardown);
 
-static void record(void)
-{
-	free(ctl_ok(&d, "run", "-o", saved, "--", traced_newest().exe, script, NULL));
-}
-
 static size_t lines_after(const char *text, const char *start)
 {
 	const char *p = strstr(text, start);
@@ -96,9 +92,12 @@ static char *at_terminal(const char *option)
 		execl(path, path, "report", saved, option, NULL);
 		_exit(127);
 	}
-	for (struct pollfd p = {.fd = fd, .events = POLLIN}; poll(&p, 1, 30000) > 0;) {
-		ssize_t k = read(fd, said + n, (1 << 16) - 1 - n);
+	for (;;) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		ssize_t k;
 
+		cr_assert(poll(&p, 1, patience_left_ms()) == 1, "%s", said);
+		k = read(fd, said + n, (1 << 16) - 1 - n);
 		if (k <= 0)
 			break;
 		n += (size_t)k;
@@ -109,11 +108,10 @@ static char *at_terminal(const char *option)
 }
 
 /* All rows in pstats' columns in a file; 30 rows, a percentage and resumptions on a terminal. */
-Test(reports, on_a_terminal_and_in_a_file)
+static void on_a_terminal_and_in_a_file(void)
 {
 	char *file, *screen;
 
-	record();
 	file = ctl_ok(&d, "report", saved, NULL);
 	cr_assert(strstr(file, "   Ordered by: cumulative time\n\n   ncalls  tottime  percall  "
 			       "cumtime  percall filename:lineno(function)\n"),
@@ -137,11 +135,10 @@ Test(reports, on_a_terminal_and_in_a_file)
 	free(file);
 }
 
-Test(reports, waits_for_work_are_left_out)
+static void waits_for_work_are_left_out(void)
 {
 	char *all, *busy, *tree;
 
-	record();
 	all = ctl_ok(&d, "report", saved, "--clock", "wall", NULL);
 	cr_assert(strstr(all, " {wait}\n"), "%s", all);
 	busy = ctl_ok(&d, "report", saved, "--clock", "wall", "--busy", NULL);
@@ -156,21 +153,11 @@ Test(reports, waits_for_work_are_left_out)
 	ctl_fails(&d, 2, "all data", "report", saved, "--busy", "-f", "json", NULL);
 }
 
-static json_int_t events(void)
+Test(reports, of_one_run)
 {
-	json_t *target = ctl_target(&d, 0);
-	json_int_t n = json_integer_value(json_object_get(target, "events"));
-
-	json_decref(target);
-	return n;
-}
-
-static void wait_for_more_events(void)
-{
-	json_int_t now = events();
-
-	while (events() < now + 1000)
-		usleep(20000);
+	free(ctl_ok(&d, "run", "-o", saved, "--", traced_newest().exe, script, NULL));
+	on_a_terminal_and_in_a_file();
+	waits_for_work_are_left_out();
 }
 
 /* Calls of a function in a profile; -1: it has no row. */
@@ -209,7 +196,7 @@ Test(reports, intervals)
 		if (i == 2)
 			free(ctl_ok(&d, "stop", NULL));
 		if (i == 1)
-			wait_for_more_events();
+			ctl_until(&d, 0, "events", ctl_number(&d, 0, "events") + 1000);
 		free(ctl_ok(&d, "snapshot", "--since", "test", "-o", part[i], NULL));
 	}
 	pyprofd_file(&d, "all.json", all, sizeof(all));

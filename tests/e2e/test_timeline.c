@@ -11,6 +11,7 @@
 #include "client.h"
 #include "harness/background.h"
 #include "harness/daemon.h"
+#include "harness/patience.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 #include "timeline/writer.h"
@@ -33,9 +34,9 @@ static void teardown(void)
 TestSuite(timeline, .init = setup, .fini = teardown);
 
 /* Start a target, wait for "ready", and attach. */
-static void start(const char *exe, const char *program, const char *arg)
+static void start(const char *exe, const char *program, const char *seconds, const char *calls)
 {
-	traced_ready(&t, pid, exe, "run.py", program, arg, NULL);
+	traced_ready(&t, pid, exe, "run.py", program, seconds, calls, NULL);
 	pyprofd_launch(&d, "--pid", pid, NULL);
 	pyprofd_ready(&d);
 }
@@ -125,7 +126,7 @@ static void whole_run(const struct interpreter *it, const char *file, const char
 	char path[128], snapshot[128];
 	pid_t child;
 
-	start(it->exe, "mixed", NULL);
+	start(it->exe, "mixed", NULL, NULL);
 	pyprofd_file(&d, file, path, sizeof(path));
 	pyprofd_file(&d, "snapshot.json", snapshot, sizeof(snapshot));
 	child = background("-o", path, NULL, NULL);
@@ -192,72 +193,53 @@ Test(timeline, rows)
 	whole_run(&it, "t.csv", CSV SAME);
 }
 
-Test(timeline, the_time_given)
+/* However little the target does in this time, the file has it all, and no more. */
+static void the_time_given(const char *path)
 {
-	char path[128], *said;
+	char *said = ctl_ok(&d, "timeline", "-d", "100ms", "-o", path, NULL);
 
-	start(traced_newest().exe, "busy_empty", "20");
-	pyprofd_file(&d, "t.json", path, sizeof(path));
-	traced_go(&t);
-	said = ctl_ok(&d, "timeline", "-d", "100ms", "-o", path, NULL);
 	cr_assert_str_eq(said, "");
 	free(said);
-	/* recorded while functions are running: calls are open at both ends */
+	background_judge(&d, CHROME "assert other['duration_ns'] == 100000000, other\n"
+				    "assert max([v[0] for v in last.values()] or [0]) <= 100000\n"
+				    "assert other['complete']\n"
+				    "print('fine')\n");
+}
+
+/* Recorded while functions are running: calls are open at the beginning. */
+static void until_a_signal(const char *path)
+{
+	pid_t child = background("-o", path, NULL, NULL);
+
+	traced_work(&t, PATIENCE_MOMENT_MS);
+	cr_assert_eq(background_end(child, SIGTERM), 0);
 	background_judge(&d,
-			 CHROME "assert other['duration_ns'] == 100000000, other\n"
-				"assert max(v[0] for v in last.values()) <= 100000\n"
-				"assert other['complete'] and calls\n"
+			 CHROME "assert other['complete'] and calls\n"
 				"assert any(e.get('cat') == 'open' for e in trace['traceEvents'])\n"
 				"print('fine')\n");
 }
 
-Test(timeline, the_size_given)
+static void the_size_given(const char *path)
 {
-	char path[128];
-	struct ran r;
+	struct ran r = ctl(&d, "timeline", "--max-size", "512K", "-o", path, NULL);
 	char *text;
 	size_t n;
 
-	start(traced_newest().exe, "busy_empty", "20");
-	pyprofd_file(&d, "t.json", path, sizeof(path));
-	traced_go(&t);
-	r = ctl(&d, "timeline", "--max-size", "1M", "-o", path, NULL);
 	cr_assert(r.status == 0 && strstr(r.err, "timeline reached --max-size"), "%s", r.err);
 	ran_free(&r);
 	text = file_text(path, &n);
-	cr_assert(n <= 1 << 20 && n > 1 << 19, "%zu", n);
+	cr_assert(n <= 512 << 10 && n > 256 << 10, "%zu", n);
 	free(text);
 	background_judge(&d, CHROME "assert other['size_limit_reached'] and not other['complete']\n"
 				    "print('fine')\n");
 	ctl_fails(&d, PYP_EXIT_USAGE, "max-size", "timeline", "--max-size", "10", NULL);
 }
 
-Test(timeline, the_target_ends)
+static void the_daemon_ends(const char *path)
 {
-	char path[128];
-	pid_t child;
-
-	start(traced_newest().exe, "busy_empty", "0.5");
-	pyprofd_file(&d, "t.json", path, sizeof(path));
-	child = background("--pid", pid, "-o", path);
-	traced_go(&t);
-	traced_close(&t);
-	cr_assert_eq(background_end(child, 0), 0);
-	background_judge(&d,
-			 CHROME "assert other['complete'] and sum(calls.values()) > 1000, other\n"
-				"print('fine')\n");
-}
-
-Test(timeline, the_daemon_ends)
-{
-	char path[128];
+	pid_t child = background("-o", path, NULL, NULL);
 	struct ran r;
-	pid_t child;
 
-	start(traced_newest().exe, "busy_empty", "20");
-	pyprofd_file(&d, "t.json", path, sizeof(path));
-	child = background("-o", path, NULL, NULL);
-	traced_go(&t);
 	kill(d.pid, SIGKILL);
 	r = pyprofd_wait(&d);
 	ran_free(&r);
@@ -266,25 +248,58 @@ Test(timeline, the_daemon_ends)
 	unlink(d.sock);
 }
 
-Test(timeline, without_a_daemon)
+Test(timeline, of_a_target_that_calls_all_the_time)
 {
 	char path[128];
 
-	traced_ready(&t, pid, traced_newest().exe, "run.py", "busy_empty", "20", NULL);
+	start(traced_newest().exe, "busy_empty", "3600", NULL);
+	pyprofd_file(&d, "t.json", path, sizeof(path));
+	traced_go(&t);
+	the_time_given(path);
+	until_a_signal(path);
+	the_size_given(path);
+	the_daemon_ends(path);
+}
+
+Test(timeline, the_target_ends)
+{
+	char path[128];
+	pid_t child;
+
+	start(traced_newest().exe, "busy_empty", "0", "2000");
+	pyprofd_file(&d, "t.json", path, sizeof(path));
+	child = background("--pid", pid, "-o", path);
+	traced_go(&t);
+	traced_close(&t);
+	cr_assert_eq(background_end(child, 0), 0);
+	background_judge(&d,
+			 CHROME "assert other['complete'] and sum(calls.values()) > 2000, other\n"
+				"print('fine')\n");
+}
+
+Test(timeline, without_a_daemon)
+{
+	char path[128];
+	struct ran r;
+
+	traced_ready(&t, pid, traced_newest().exe, "run.py", "busy_empty", "3600", NULL);
 	traced_go(&t);
 	pyprofd_file(&d, "t.json", path, sizeof(path));
-	free(ctl_ok(&d, "timeline", "--pid", pid, "-d", "100ms", "-o", path, NULL));
-	background_judge(&d, CHROME "assert other['complete'] and calls, other\nprint('fine')\n");
-	cr_assert(access(d.sock, F_OK) < 0);
 	ctl_fails(&d, PYP_EXIT_NO_DAEMON, "no daemon", "timeline", NULL);
 	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no process", "timeline", "-p", "4194303", NULL);
+	r = ctl(&d, "timeline", "--pid", pid, "--max-size", "256K", "-o", path, NULL);
+	cr_assert_eq(r.status, 0, "%s", r.err);
+	ran_free(&r);
+	background_judge(&d, CHROME "assert other['size_limit_reached'] and calls, other\n"
+				    "print('fine')\n");
+	cr_assert(access(d.sock, F_OK) < 0);
 }
 
 Test(timeline, what_is_not_possible)
 {
 	pid_t child;
 
-	start(traced_newest().exe, "stdlib_json", NULL);
+	start(traced_newest().exe, "busy_empty", "0", NULL);
 	child = background("-o", "/dev/null", NULL, NULL);
 	ctl_fails(&d, PYP_EXIT_BUSY, "already", "timeline", "-o", "/dev/null", NULL);
 	cr_assert_eq(background_end(child, SIGTERM), 0);
@@ -338,15 +353,15 @@ Test(timeline, a_slow_reader)
 	FILE *out;
 	int id;
 
-	start(traced_newest().exe, "busy_empty", "0.5");
+	start(traced_newest().exe, "busy_empty", "0", "20000");
 	begun = background_api(&d, "POST", "/v1/timelines", json_pack("{s:s}", "buffer", "256K"));
 	id = (int)json_integer_value(json_object_get(begun, "id"));
 	json_decref(begun);
 	traced_go(&t);
 	traced_expect(&t, "done");
-	target = ctl_target(&d, 0);
-	cr_assert_eq(json_integer_value(json_object_get(target, "lost")), 0);
-	json_decref(target);
+	/* This waits until the daemon has read all events. */
+	free(ctl_ok(&d, "snapshot", NULL));
+	cr_assert_eq(ctl_number(&d, 0, "lost"), 0);
 	snprintf(location, sizeof(location), "/v1/timelines/%d", id);
 	json_decref(background_api(&d, "DELETE", location, NULL));
 	pyprofd_file(&d, "t.json", path, sizeof(path));

@@ -10,11 +10,12 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "harness/daemon.h"
+#include "harness/kept.h"
+#include "harness/patience.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 
@@ -26,11 +27,12 @@ static pid_t top;
 static char seen[1 << 20];
 static size_t nseen;
 
+/* The target calls its function all the time, but not faster than the screen needs it. */
 static void setup(void)
 {
 	struct interpreter it = traced_newest();
 
-	traced_ready(&t, pid, it.exe, "run.py", "busy_empty", "60", NULL);
+	traced_ready(&t, pid, it.exe, "run.py", "paced", "1000000", "100", "0.01", NULL);
 	pyprofd_start(&d, NULL);
 	free(ctl_ok(&d, "attach", pid, NULL));
 	traced_go(&t);
@@ -79,24 +81,17 @@ static void start_top(const char *interval)
 	start_sized(usual, (const char *const[]){"-i", interval, NULL});
 }
 
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
 static void press(const char *keys)
 {
 	cr_assert(write(tty, keys, strlen(keys)) == (ssize_t)strlen(keys));
 }
 
-/* Read until this text arrives; returns where it is. keys: pressed at intervals. */
+#define QUIET 100	  /* ms without output, after which keys are pressed again */
+#define KEEP  (64 * 1024) /* bytes of the stream that are kept when there is no room */
+
+/* Read until this text arrives; returns where it is. keys: pressed whenever there is no output. */
 static char *await(const char *text, const char *keys)
 {
-	double end = now() + DAEMON_DEADLINE, next = now();
-
 	for (;;) {
 		struct pollfd p = {.fd = tty, .events = POLLIN};
 		char *at;
@@ -106,12 +101,16 @@ static char *await(const char *text, const char *keys)
 		at = strstr(seen, text);
 		if (at)
 			return at;
-		cr_assert(now() < end && poll(&p, 1, 1000) >= 0, "no '%s' in:\n%s", text, seen);
-		if (now() > next) {
+		cr_assert(!patience_over(), "no '%s' in:\n%s", text, seen);
+		if (poll(&p, 1, *keys ? QUIET : patience_left_ms()) == 0) {
 			press(keys);
-			next = now() + 0.3;
+			continue;
 		}
-		n = p.revents ? read(tty, seen + nseen, sizeof(seen) - 1 - nseen) : 0;
+		if (nseen > sizeof(seen) - KEEP) {
+			memmove(seen, seen + nseen - KEEP, KEEP);
+			nseen = KEEP;
+		}
+		n = read(tty, seen + nseen, sizeof(seen) - 1 - nseen);
 		cr_assert(n >= 0, "it ended before '%s':\n%s", text, seen);
 		nseen += (size_t)n;
 	}
@@ -150,7 +149,7 @@ static void leave(void)
 	close(tty);
 }
 
-Test(top, keys)
+static void keys(void)
 {
 	start_top("0.2");
 	expect("1 traced");
@@ -168,7 +167,7 @@ Test(top, keys)
 	expect("filter: ");
 	press("no such function\n");
 	expect("| filter no such");
-	press("/\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\bempty\n");
+	press("/\b\b\b\b\b\b\b\b\b\b\b\b\b\b\b\bpaced\n");
 	expect("(empty)");
 	press("\n");
 	expect("callers of ");
@@ -202,7 +201,7 @@ static void check_size(struct size size)
 	press("x");
 	expect("FUNCTION");
 	press("f");
-	expect_redrawn(size.columns > 100 ? "/busy_empty.py:" : "(empty)");
+	expect_redrawn(size.columns > 100 ? "/paced.py:" : "(empty)");
 	press("fP");
 	expect_redrawn("PID COMMAND");
 	expect(" python");
@@ -229,21 +228,6 @@ static void check_size(struct size size)
 	leave();
 }
 
-Test(top, small_screen)
-{
-	check_size((struct size){60, 20});
-}
-
-Test(top, usual_screen)
-{
-	check_size(usual);
-}
-
-Test(top, large_screen)
-{
-	check_size((struct size){200, 60});
-}
-
 /* Returns whether the stream up to a text has sequences of the eight colours: ESC [ 31 m, 41 m */
 static bool coloured(const char *text)
 {
@@ -257,7 +241,7 @@ static bool coloured(const char *text)
 }
 
 /* Letters for reasons are coloured, unless NO_COLOR is set. */
-Test(top, colours)
+static void colours(void)
 {
 	start_sized(usual, (const char *const[]){"--waits", NULL});
 	cr_assert(coloured("REASONS"));
@@ -269,8 +253,16 @@ Test(top, colours)
 	unsetenv("NO_COLOR");
 }
 
+/* "REC 1.2s to part.json" */
+static double recorded_s(void)
+{
+	expect_redrawn("REC ");
+	await("s to part.json", "\f");
+	return strtod(seen, NULL);
+}
+
 /* A recording has only what happens between its start and its end. */
-Test(top, record)
+static void record(void)
 {
 	char path[256], *text;
 	json_t *root, *target;
@@ -282,7 +274,10 @@ Test(top, record)
 	press("r");
 	expect("REC ");
 	expect("to part.json");
-	expect_redrawn("REC 1.");
+	/* The time that is shown passes, and the target calls its function meanwhile. */
+	while (recorded_s() < 0.5)
+		continue;
+	ctl_until(&d, 0, "events", ctl_number(&d, 0, "events") + 500);
 	press("r");
 	expect_redrawn("recorded ");
 	expect("s to part.json");
@@ -299,7 +294,7 @@ Test(top, record)
 }
 
 /* Without a name the file is new; leaving ends a recording, and says where it is. */
-Test(top, record_until_quit)
+static void record_until_quit(void)
 {
 	char path[256], name[64], *text;
 	const char *at, *end;
@@ -327,7 +322,7 @@ Test(top, record_until_quit)
 	leave();
 }
 
-Test(top, recordings_that_cannot_be_written)
+static void recordings_that_cannot_be_written(void)
 {
 	int status;
 
@@ -344,7 +339,7 @@ Test(top, recordings_that_cannot_be_written)
 	close(tty);
 }
 
-Test(top, bad_pattern_is_reported)
+static void bad_pattern_is_reported(void)
 {
 	start_top("0.2");
 	expect("CALLS/S");
@@ -353,7 +348,7 @@ Test(top, bad_pattern_is_reported)
 	leave();
 }
 
-Test(top, resize)
+static void resize(void)
 {
 	struct winsize small = {.ws_row = 5, .ws_col = 20}, tiny = {.ws_row = 1, .ws_col = 1},
 		       large = {.ws_row = 50, .ws_col = 200};
@@ -368,7 +363,7 @@ Test(top, resize)
 	leave();
 }
 
-Test(top, the_target_ends)
+static void the_target_ends(void)
 {
 	start_top("0.2");
 	expect("(empty)");
@@ -377,7 +372,7 @@ Test(top, the_target_ends)
 	leave();
 }
 
-Test(top, the_daemon_ends)
+static void the_daemon_ends(void)
 {
 	start_top("0.2");
 	expect("(empty)");
@@ -386,13 +381,27 @@ Test(top, the_daemon_ends)
 	leave();
 }
 
-Test(top, watch_is_text)
+/* The output of a command that prints what happens within some seconds, once it has this */
+static char *text_with(const char *what, const char *const a[8])
 {
-	char *text = ctl_ok(&d, "watch", "-i", "0.2", "-n", "2", "-l", "3", "empty", NULL);
+	for (;;) {
+		char *text = ctl_ok(&d, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], NULL);
+
+		if (strstr(text, what))
+			return text;
+		cr_assert(!patience_over(), "no %s: %s", what, text);
+		free(text);
+	}
+}
+
+static void watch_is_text(void)
+{
+	char *text = text_with("(empty)", (const char *const[8]){"watch", "-i", "0.2", "-n", "2",
+								 "-l", "3", "empty"});
 	const char *first = strstr(text, "CALLS/S");
 
 	cr_assert(first && strstr(first + 1, "CALLS/S"), "%s", text);
-	cr_assert(strstr(text, "(empty)") && !strchr(text, '\033'), "%s", text);
+	cr_assert(!strchr(text, '\033'), "%s", text);
 	free(text);
 	/* without a terminal, top works like watch */
 	text = ctl_ok(&d, "top", "-i", "0.1", "-n", "1", "--threads", NULL);
@@ -401,12 +410,30 @@ Test(top, watch_is_text)
 	text = ctl_ok(&d, "watch", "-i", "0.1", "-n", "1", "--processes", "-s", "calls,name", NULL);
 	cr_assert(strstr(text, "PID COMMAND") && strstr(text, "python"), "%s", text);
 	free(text);
-	text = ctl_ok(&d, "watch", "-i", "0.1", "-n", "1", "--waits", "--full-paths", NULL);
-	cr_assert(strstr(text, "REASONS") && strstr(text, "/"), "%s", text);
+	text = text_with("/", (const char *const[8]){"watch", "-i", "0.1", "-n", "1", "--waits",
+						     "--full-paths"});
+	cr_assert(strstr(text, "REASONS"), "%s", text);
 	free(text);
 	ctl_fails(&d, PYP_EXIT_USAGE, "sort key 'x'", "watch", "-s", "x", NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "exclude", "watch", "--threads", "--processes", NULL);
 	ctl_fails(&d, PYP_EXIT_USAGE, "invalid pattern", "watch", "(", NULL);
+}
+
+Test(top, of_one_target)
+{
+	keys();
+	check_size((struct size){60, 20});
+	check_size(usual);
+	check_size((struct size){200, 60});
+	colours();
+	record();
+	record_until_quit();
+	recordings_that_cannot_be_written();
+	bad_pattern_is_reported();
+	resize();
+	watch_is_text();
+	the_target_ends();
+	the_daemon_ends();
 }
 
 /* ---- continuous mode ---- */
@@ -414,18 +441,16 @@ Test(top, watch_is_text)
 static char tag[32], idle_pid[16];
 static struct traced idle;
 
-/* Two processes, one of which does nothing. */
+/* Two processes, one of which does nothing; neither of them starts any more. */
 static void setup_continuous(void)
 {
 	struct interpreter it = traced_newest();
 
 	snprintf(tag, sizeof(tag), "tag-%d-%u", (int)getpid(),
 		 (unsigned int)(clock_monotonic_ns() / 1000 % 1000000));
-	traced_start(&t, it.exe, "continuous.py", "busy", tag, NULL);
-	traced_start(&idle, it.exe, "continuous.py", "idle", tag, NULL);
-	snprintf(pid, sizeof(pid), "%d", (int)t.pid);
-	snprintf(idle_pid, sizeof(idle_pid), "%d", (int)idle.pid);
-	pyprofd_start(&d, "--continuous", "--interval", "2", "--rate", "99", "--match", tag, NULL);
+	traced_ready(&t, pid, it.exe, "continuous.py", "seldom", tag, NULL);
+	traced_ready(&idle, idle_pid, it.exe, "continuous.py", "idle", tag, NULL);
+	kill(t.pid, SIGSTOP);
 }
 
 static void teardown_continuous(void)
@@ -438,25 +463,28 @@ static void teardown_continuous(void)
 
 TestSuite(top_continuous, .init = setup_continuous, .fini = teardown_continuous);
 
-/* The number of kept intervals, and their samples */
-static int64_t history(int64_t *ret_samples)
+/* The number of kept intervals of processes, or of those that are sampled */
+static json_int_t state(const char *object, const char *key)
 {
-	char *text = ctl_ok(&d, "history", "--json", NULL);
-	json_t *list = json_loads(text, 0, NULL), *iv;
-	const json_t *v = json_object_get(list, "intervals");
-	int64_t n = (int64_t)json_array_size(v);
-	size_t i;
+	json_t *status = ctl_status(&d);
+	const json_t *c = json_object_get(status, "continuous");
+	json_int_t n =
+		json_integer_value(json_object_get(object ? json_object_get(c, object) : c, key));
 
-	*ret_samples = 0;
-	json_array_foreach(v, i, iv) *ret_samples +=
-		json_integer_value(json_object_get(iv, "samples"));
-	json_decref(list);
-	free(text);
+	json_decref(status);
 	return n;
 }
 
+static void wait_for(const char *object, const char *key, json_int_t least)
+{
+	while (state(object, key) < least) {
+		cr_assert(!patience_over(), "%s: %lld", key, (long long)state(object, key));
+		ctl_step();
+	}
+}
+
 /* Processes first, then functions of all, then those of one; and back. */
-Test(top_continuous, views)
+static void views(void)
 {
 	char text[64];
 
@@ -492,58 +520,43 @@ Test(top_continuous, views)
 	leave();
 }
 
-/* Looking and recording take nothing from the intervals: their samples are the CPU time. */
-Test(top_continuous, intervals_are_not_disturbed)
+/* Functions of one are shown and left, repeatedly, while a recording goes on. */
+static void record_beside_views(const char *path)
 {
-	uint64_t from = 0, to = 0;
-	int64_t before, after;
-	char path[256], *text;
+	json_int_t intervals;
+	char *text;
 	size_t n;
 
-	pyprofd_file(&d, "part.json", path, sizeof(path));
 	start_sized(usual, (const char *const[]){"-o", "part.json", NULL});
 	expect_redrawn("(inner)");
-	history(&before);
-	cr_assert(clock_process_cpu_ns(t.pid, &from));
 	press("r");
 	expect("REC ");
+	intervals = state(NULL, "intervals");
 	for (int i = 0; i < 3; i++) {
 		press("P\n");
 		expect_redrawn("CALLED BY");
 		press("\033P");
 		expect_redrawn("SERVICE");
 	}
-	expect_redrawn("REC 7");
+	wait_for(NULL, "intervals", intervals + 2);
 	press("r");
 	expect_redrawn("recorded ");
 	leave();
-	history(&after);
-	cr_assert(clock_process_cpu_ns(t.pid, &to));
 	text = file_text(path, &n);
 	cr_assert(text && strstr(text, "\"inner\""), "no recording");
 	free(text);
 	cr_assert_eq(unlink(path), 0);
-	/* 99 samples per second of CPU time, except for up to two intervals of 2 s at both ends */
-	cr_assert_gt((double)(after - before), 99 * ((double)(to - from) / 1e9 - 4.5) * 0.8,
-		     "%lld samples in %.1f s", (long long)(after - before),
-		     (double)(to - from) / 1e9);
 }
 
-Test(top_continuous, text)
+static void check_text(void)
 {
-	char *text;
-	int64_t samples = 0;
-	const double end = now() + DAEMON_DEADLINE;
+	char *text = text_with("(inner)", (const char *const[8]){"top", "-n", "2"});
 
-	while (!history(&samples) && now() < end)
-		usleep(100000);
-	text = ctl_ok(&d, "top", "-n", "2", NULL);
-	cr_assert(strstr(text, "SERVICE") && strstr(text, pid) && strstr(text, "(inner)"), "%s",
-		  text);
+	cr_assert(strstr(text, "SERVICE") && strstr(text, pid), "%s", text);
 	cr_assert(!strstr(text, idle_pid), "it does nothing: %s", text);
 	free(text);
-	text = ctl_ok(&d, "top", "-n", "1", "-p", pid, NULL);
-	cr_assert(strstr(text, "FUNCTION") && strstr(text, "(inner)"), "%s", text);
+	text = text_with("(inner)", (const char *const[8]){"top", "-n", "1", "-p", pid});
+	cr_assert(strstr(text, "FUNCTION"), "%s", text);
 	cr_assert(!strstr(text, "CALLS"), "calls are not counted: %s", text);
 	free(text);
 	text = ctl_ok(&d, "top", "-n", "1", "-p", idle_pid, NULL);
@@ -552,4 +565,50 @@ Test(top_continuous, text)
 	text = ctl_ok(&d, "watch", "-n", "1", "--threads", NULL);
 	cr_assert(strstr(text, "PID/TID"), "%s", text);
 	free(text);
+}
+
+/*
+ * Looking and recording take nothing from the intervals: their samples are the CPU time of the process, which only
+ * works while it is sampled.
+ */
+Test(top_continuous, intervals_are_not_disturbed)
+{
+	uint64_t from = 0, to = 0;
+	char path[256], keep[256];
+	double stolen;
+	json_t *list;
+	struct ran r;
+	char *text;
+
+	pyprofd_init(&d);
+	pyprofd_file(&d, "part.json", path, sizeof(path));
+	pyprofd_file(&d, "keep", keep, sizeof(keep));
+	pyprofd_launch(&d, "--continuous", "--interval", "1", "--rate", "999", "--match", tag,
+		       "--keep", keep, NULL);
+	pyprofd_ready(&d);
+	wait_for("processes", "sampled", 2);
+	cr_assert(clock_process_cpu_ns(t.pid, &from));
+	stolen = kept_stolen_s();
+	kill(t.pid, SIGCONT);
+	views();
+	record_beside_views(path);
+	check_text();
+	/* Enough for a sum */
+	do {
+		ctl_step();
+		cr_assert(!patience_over() && clock_process_cpu_ns(t.pid, &to));
+	} while (to - from < PATIENCE_WHILE_MS * UINT64_C(1000000));
+	kill(t.pid, SIGSTOP);
+	cr_assert(clock_process_cpu_ns(t.pid, &to));
+	stolen = kept_stolen_s() - stolen;
+	free(ctl_ok(&d, "shutdown", NULL));
+	r = pyprofd_wait(&d);
+	cr_assert_eq(r.status, 0, "%s", r.err);
+	ran_free(&r);
+	text = ctl_ok(&d, "history", "list", "--dir", keep, "--from", "-9h", "--json", NULL);
+	list = json_loads(text, 0, NULL);
+	kept_check_sum(list, 999, (double)(to - from) / 1e9, stolen);
+	json_decref(list);
+	free(text);
+	pyprofd_deinit(&d);
 }

@@ -105,25 +105,14 @@ static void start_confined(const char *without)
 	pyprofd_ready(&d);
 }
 
-static bool has_events(void)
-{
-	json_t *t = ctl_target(&d, 0);
-	json_int_t events = json_integer_value(json_object_get(t, "events"));
-
-	json_decref(t);
-	return events > 100;
-}
-
 /* Attach, wait for events, and check the value of a key in the status. */
 static void expect_status(const char *key, const char *want)
 {
-	double end = traced_seconds() + DAEMON_DEADLINE;
 	char pid[16];
 	json_t *t;
 
 	free(ctl_ok(&d, "attach", pid_text(pid, target), NULL));
-	while (!has_events())
-		cr_assert(traced_seconds() < end, "no events");
+	ctl_until(&d, 0, "events", 100);
 	t = ctl_target(&d, 0);
 	cr_assert(strstr(json_string_value(json_object_get(t, key)), want), "%s: %s", key,
 		  json_string_value(json_object_get(t, key)));

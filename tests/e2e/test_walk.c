@@ -13,6 +13,8 @@
 
 #include "harness/caps.h"
 #include "harness/daemon.h"
+#include "harness/interpreters.h"
+#include "harness/patience.h"
 #include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/tool.h"
@@ -41,17 +43,17 @@ static const struct step steps[] = {
 	{"pyprofctl snapshot -o now.json", {NULL}, "now.json", {"pyprofd", "handle_request"}},
 	{"pyprofctl snapshot", {NULL}, NULL, {"function calls", "handle_request", "ncalls"}},
 	{"pyprofctl top", {"top", "top -n 1"}, NULL, {"1 traced", "CALLS/S", "walk_service.py"}},
-	{"pyprofctl ui",
-	 {"build/pyprofctl ui", "timeout -s INT 2 build/pyprofctl ui --no-open || test $? = 124"},
-	 NULL,
-	 {"http://127.0.0.1:"}},
+	{"pyprofctl ui", {"ctl ui", "ctl ui --no-open"}, NULL, {"http://127.0.0.1:"}},
 	{"pyprofctl tree", {NULL}, NULL, {"handle_request", "prices", "cumtime"}},
 	{"pyprofctl lines", {NULL}, NULL, {"by source line", "walk_service.py"}},
 	{"pyprofctl waits", {NULL}, NULL, {"Waiting:", "handle_request"}},
 	{"pyprofctl coroutines", {NULL}, NULL, {"suspended", "walk_service.py"}},
-	{"pyprofctl timeline -d", {NULL}, "calls.json", {"traceEvents", "handle_request"}},
+	{"pyprofctl timeline -d",
+	 {"-d 2", "-d 0.5"},
+	 "calls.json",
+	 {"traceEvents", "handle_request"}},
 	{"pyprofctl timeline --trigger", {NULL}, "before.json", {"traceEvents", "handle_request"}},
-	{"pyprofctl slow", {"-d 60", "-d 3"}, NULL, {"#1", "handle_request", " ms wall"}},
+	{"pyprofctl slow", {"-d 60", "-d 1"}, NULL, {"#1", "handle_request", " ms wall"}},
 	{"pyprofctl objects", {"30s", "1s"}, NULL, {"objects", "+count"}},
 	{"pyprofctl stop", {NULL}, NULL, {NULL}},
 	{"pyprofctl shutdown", {NULL}, NULL, {NULL}},
@@ -91,12 +93,12 @@ static void wait_for_line(const char *name, char line[64])
 	char path[PATH_MAX], *text = NULL;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	for (int i = 0; i < 600 && !(text && strchr(text, '\n')); i++) {
+	while (!text || !strchr(text, '\n')) {
+		cr_assert(!patience_over(), "%s: %s", name, text ? text : "");
 		free(text);
+		patience_step();
 		text = file_text(path, NULL);
-		usleep(100000);
 	}
-	cr_assert(text && strchr(text, '\n'), "%s: %s", name, text ? text : "");
 	snprintf(line, 64, "%.*s", (int)strcspn(text, "\n"), text);
 	free(text);
 }
@@ -132,7 +134,7 @@ static void end_load(void)
 	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 	wait_for_line("load", line);
 	cr_assert(sscanf(line, "requests %u failed %u", &requests, &failed) == 2, "%s", line);
-	cr_assert(requests > 20 && failed == 0, "%s", line);
+	cr_assert(requests > 0 && failed == 0, "%s", line);
 	waitpid(load, &status, 0);
 	cr_assert_eq(waitpid(service, &status, WNOHANG), 0, "the service still runs");
 	kill(service, SIGKILL);
@@ -162,24 +164,75 @@ static char *run(const char *command)
 	int status;
 
 	snprintf(line, sizeof(line), "cd %s && %s", dir, command);
-	out = tool_try((const char *[]){"timeout", "60", "sh", "-c", line, NULL}, &status);
+	out = tool_try((const char *[]){"sh", "-c", line, NULL}, &status);
 	cr_assert_eq(status, 0, "%s: %d: %s", command, status, out);
 	return out;
 }
 
-static void check_outputs(const struct step *s, const char *command, const char *out)
+/* The text in which a step's outputs are: to be freed */
+static char *output_of(const struct step *s, const char *command)
 {
-	char path[PATH_MAX], *text = NULL;
+	char path[PATH_MAX], *out, *text;
 
-	if (s->file) {
-		snprintf(path, sizeof(path), "%s/%s", dir, s->file);
-		text = file_text(path, NULL);
-		cr_assert(text, "%s wrote no %s", command, s->file);
-	}
+	out = run(command);
+	if (!s->file)
+		return out;
+	free(out);
+	snprintf(path, sizeof(path), "%s/%s", dir, s->file);
+	text = file_text(path, NULL);
+	cr_assert(text, "%s wrote no %s", command, s->file);
+	return text;
+}
+
+/* The first of a step's outputs that a text does not have; NULL: it has all. */
+static const char *missing(const struct step *s, const char *text)
+{
 	for (int i = 0; i < OUTPUTS && s->outputs[i]; i++)
-		cr_assert(strstr(text ? text : out, s->outputs[i]), "%s: no '%s' in: %.4000s",
-			  command, s->outputs[i], text ? text : out);
+		if (!strstr(text, s->outputs[i]))
+			return s->outputs[i];
+	return NULL;
+}
+
+/*
+ * Some show what happens within a given time. Where the machine let the service do too little meanwhile, the user
+ * would ask again.
+ */
+static void run_until_shown(const struct step *s, const char *command)
+{
+	char *text = output_of(s, command);
+	const char *lacks;
+
+	while ((lacks = missing(s, text))) {
+		cr_assert(!patience_over(), "%s: no '%s' in: %.4000s", command, lacks, text);
+		free(text);
+		ctl_step();
+		text = output_of(s, command);
+	}
 	free(text);
+}
+
+/* A server that prints its address, and runs until Ctrl-C */
+static void run_server(const struct step *s, const char *command)
+{
+	char line[COMMAND_MAX + PATH_MAX], out[256];
+	int fds[2], status;
+	pid_t child;
+
+	snprintf(line, sizeof(line), "cd %s && exec %s", dir, command);
+	assert_ok(pipe2(fds, O_CLOEXEC));
+	child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(fds[1], 1);
+		execl("/bin/sh", "sh", "-c", line, NULL);
+		_exit(127);
+	}
+	close(fds[1]);
+	interpreter_line(fds[0], out, sizeof(out));
+	cr_assert(!missing(s, out), "%s", out);
+	kill(child, SIGINT);
+	cr_assert(waitpid(child, &status, 0) == child && status == 0, "%x", (unsigned int)status);
+	close(fds[0]);
 }
 
 static const struct step *step_of(const char *command)
@@ -196,21 +249,23 @@ static const struct step *step_of(const char *command)
 static void do_step(const char *readme)
 {
 	const struct step *s = step_of(readme);
-	char command[COMMAND_MAX], *out;
+	char command[COMMAND_MAX];
 
 	snprintf(command, sizeof(command), "%s", readme);
 	replace(command, PID, pid);
-	if (s->instead[0])
+	if (s->instead[0]) {
+		cr_assert(strstr(command, s->instead[0]), "%s", command);
 		replace(command, s->instead[0], s->instead[1]);
+	}
 	if (strstr(command, "pyprofd --pid")) {
 		cr_assert(strchr(command, '&'), "%s", command);
 		pyprofd_launch(&d, "--pid", pid, NULL);
 		pyprofd_ready(&d);
-		return;
+	} else if (strcmp(s->command, "pyprofctl ui") == 0) {
+		run_server(s, command);
+	} else {
+		run_until_shown(s, command);
 	}
-	out = run(command);
-	check_outputs(s, command, out);
-	free(out);
 }
 
 /* The block of commands below "Five minutes", without comments. Returns the number of commands. */
@@ -256,7 +311,8 @@ static void check_others(void)
 	out = run("build/pyprofctl ps");
 	cr_assert(strstr(out, pid) && strstr(out, "walk_service.py"), "%s", out);
 	free(out);
-	snprintf(command, sizeof(command), "build/pyprofctl record --pid %s -d 1 -o out.html", pid);
+	snprintf(command, sizeof(command), "build/pyprofctl record --pid %s -d 0.2 -o out.html",
+		 pid);
 	free(run(command));
 	snprintf(path, sizeof(path), "%s/out.html", dir);
 	cr_assert_eq(access(path, R_OK), 0);

@@ -2,6 +2,7 @@
 /* Client commands in the background: see background.h. */
 #include "harness/background.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -37,7 +38,7 @@ pid_t background_start(const struct pyprofd *d, const char *errors, bool (*recor
 	cr_assert(child >= 0);
 	if (child == 0)
 		child_main(d, errors, args);
-	while (!records()) {
+	while (records && !records()) {
 		cr_assert(waitpid(child, NULL, WNOHANG) == 0, "pyprofctl has ended");
 		cr_assert(!patience_over(), "nothing is being recorded");
 		patience_step();
@@ -53,6 +54,62 @@ int background_end(pid_t child, int signal)
 		kill(child, signal);
 	cr_assert(waitpid(child, &status, 0) == child);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Its socket has no name, but the command has its file open. */
+static bool find_socket(const char *dir, char *sock, size_t size)
+{
+	DIR *fds = opendir(dir);
+	struct dirent *e;
+	bool found = false;
+
+	while (fds && !found && (e = readdir(fds))) {
+		char to[128] = "";
+
+		if (readlinkat(dirfd(fds), e->d_name, to, sizeof(to) - 1) > 0 &&
+		    strncmp(to, "/tmp/pyprofctl-", 15) == 0) {
+			snprintf(sock, size, "%.60s/%.20s", dir, e->d_name);
+			found = true;
+		}
+	}
+	if (fds)
+		closedir(fds);
+	return found;
+}
+
+struct pyprofd background_private(pid_t child)
+{
+	struct pyprofd ret = {0};
+	char dir[64];
+
+	snprintf(dir, sizeof(dir), "/proc/%d/fd", (int)child);
+	while (!find_socket(dir, ret.sock, sizeof(ret.sock))) {
+		cr_assert(waitpid(child, NULL, WNOHANG) == 0, "pyprofctl has ended");
+		cr_assert(!patience_over(), "it has no daemon");
+		patience_step();
+	}
+	return ret;
+}
+
+static size_t traced_by(const struct pyprofd *d)
+{
+	json_t *status = ctl_status(d), *target;
+	size_t i, n = 0;
+
+	json_array_foreach(json_object_get(status, "targets"), i, target)
+		n += strcmp(json_string_value(json_object_get(target, "state")), "tracing") == 0;
+	json_decref(status);
+	return n;
+}
+
+void background_until_traced(pid_t child, size_t targets)
+{
+	const struct pyprofd own = background_private(child);
+
+	while (traced_by(&own) < targets) {
+		cr_assert(!patience_over(), "%zu targets are traced", traced_by(&own));
+		ctl_step();
+	}
 }
 
 json_t *background_api(const struct pyprofd *d, const char *method, const char *path, json_t *body)

@@ -20,8 +20,7 @@
 #include "harness/test.h"
 #include "harness/tool.h"
 
-#define PROGRAM	    "/usr/sbin/clickhouse-server"
-#define READY_TRIES 3000 /* of 20 ms */
+#define PROGRAM "/usr/sbin/clickhouse-server"
 
 void clickhouse_need(void)
 {

@@ -10,11 +10,13 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "client.h"
 #include "harness/patience.h"
 #include "harness/temp_dir.h"
 #include "harness/test.h"
@@ -102,18 +104,19 @@ static pid_t spawn(const struct command *c)
 /* Returns the exit status, or 128 + the signal. */
 static int wait_end(pid_t pid, const char *what)
 {
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd p = {.fd = fd, .events = POLLIN};
 	int status;
-	pid_t r;
 
-	while ((r = waitpid(pid, &status, WNOHANG)) == 0) {
+	cr_assert(fd >= 0, "%s: %s", what, strerror(errno));
+	while (poll(&p, 1, patience_left_ms()) <= 0) {
 		if (patience_over()) {
 			kill(pid, SIGKILL);
 			waitpid(pid, &status, 0);
 			cr_assert_fail("%s did not end in time", what);
 		}
-		patience_step();
 	}
-	cr_assert(r == pid, "%s: %s", what, strerror(errno));
+	cr_assert(waitpid(pid, &status, 0) == pid, "%s: %s", what, strerror(errno));
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -242,7 +245,7 @@ void pyprofd_ready(struct pyprofd *d)
 	for (;;) {
 		siginfo_t info = {0};
 
-		r = ctl(d, "ping", NULL);
+		r = access(d->sock, F_OK) == 0 ? ctl(d, "ping", NULL) : (struct ran){.status = 6};
 		if (r.status == 0)
 			break;
 		/* The daemon may still be attaching to the targets of --pid. */
@@ -270,7 +273,6 @@ void pyprofd_start(struct pyprofd *d, ...)
 
 static void check_alone(pid_t group)
 {
-
 	while (kill(-group, 0) == 0) {
 		waitpid(-group, NULL, WNOHANG);
 		if (patience_over()) {
@@ -467,7 +469,7 @@ void ctl_fails(const struct pyprofd *d, int status, const char *what, ...)
 	ran_free(&r);
 }
 
-json_t *ctl_status(const struct pyprofd *d)
+static json_t *status_by_command(const struct pyprofd *d)
 {
 	_cleanup_free_ char *text = ctl_ok(d, "status", "--json", NULL);
 	json_t *root = json_loads(text, 0, NULL);
@@ -476,9 +478,22 @@ json_t *ctl_status(const struct pyprofd *d)
 	return root;
 }
 
+json_t *ctl_status(const struct pyprofd *d)
+{
+	_cleanup_(client_freep) struct client *c = NULL;
+	struct diag diag = {0};
+	json_t *root = NULL;
+
+	if (d->uid)
+		return status_by_command(d);
+	assert_diag_ok(client_open(d->sock, &c, &diag), &diag);
+	client_set_timeout(c, patience_left().tv_sec + 1);
+	assert_diag_ok(client_request(c, "GET", "/v1/status", NULL, &root, &diag), &diag);
+	return root;
+}
+
 bool ctl_answers(const struct pyprofd *d, double seconds)
 {
-	const struct timespec pause = {.tv_nsec = 1000000};
 	double end = traced_seconds() + seconds;
 	pid_t child = fork(), ended;
 	int status = 0;
@@ -490,7 +505,7 @@ bool ctl_answers(const struct pyprofd *d, double seconds)
 	}
 	cr_assert_gt(child, 0);
 	while ((ended = waitpid(child, &status, WNOHANG)) == 0 && traced_seconds() < end)
-		nanosleep(&pause, NULL);
+		patience_step();
 	if (!ended) {
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
@@ -506,6 +521,32 @@ json_t *ctl_target(const struct pyprofd *d, size_t i)
 	json_decref(root);
 	cr_assert(target, "there is no target %zu", i);
 	return target;
+}
+
+void ctl_step(void)
+{
+	poll(NULL, 0, 10 * PATIENCE_STEP_MS);
+}
+
+json_int_t ctl_number(const struct pyprofd *d, size_t i, const char *key)
+{
+	json_t *target = ctl_target(d, i), *v = json_object_get(target, key);
+	json_int_t n = json_integer_value(v);
+
+	cr_assert(json_is_integer(v), "%s is not a number", key);
+	json_decref(target);
+	return n;
+}
+
+void ctl_until(const struct pyprofd *d, size_t i, const char *key, json_int_t least)
+{
+	json_int_t n;
+
+	while ((n = ctl_number(d, i, key)) < least) {
+		cr_assert(!patience_over(), "%s of target %zu: %lld, not %lld", key, i,
+			  (long long)n, (long long)least);
+		ctl_step();
+	}
 }
 
 json_t *ctl_target_of(const struct pyprofd *d, pid_t pid)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pyprofd and pyprofctl as processes. Every wait has a deadline, after which the test fails;
- * started processes are killed with the test, however it ends. The daemon runs in its own process
+ * pyprofd and pyprofctl as processes. Waits end with the time of the program (patience.h), and the
+ * test fails; started processes are killed with the test, however it ends. The daemon runs in its own process
  * group: when it has ended, no process of the group may exist, and its stderr must not contain a
  * sanitizer's report.
  *
@@ -77,11 +77,18 @@ char *ctl_ok(const struct pyprofd *d, ...) __attribute__((sentinel));
  * except for doctor, which prints its findings. */
 void ctl_fails(const struct pyprofd *d, int status, const char *what, ...)
 	__attribute__((sentinel));
-/* `pyprofctl status --json`, and its i-th target */
+/* What `pyprofctl status --json` prints, asked for by this process itself if d->uid is 0: tests wait for conditions
+ * in it, and starting a program for each look uses a CPU. Events count when the daemon has read them: a snapshot waits for
+ * those before it, this does not. */
 json_t *ctl_status(const struct pyprofd *d);
 /* Returns whether the daemon answers status within this time. Does not wait longer. */
 bool ctl_answers(const struct pyprofd *d, double seconds);
+/* The time between two looks at a daemon, for conditions that take long: each look costs CPU time. */
+void ctl_step(void);
+/* Its i-th target, a number of that, and waiting until it is at least so large. */
 json_t *ctl_target(const struct pyprofd *d, size_t i);
+json_int_t ctl_number(const struct pyprofd *d, size_t i, const char *key);
+void ctl_until(const struct pyprofd *d, size_t i, const char *key, json_int_t least);
 /* The target with this pid; NULL if there is none. */
 json_t *ctl_target_of(const struct pyprofd *d, pid_t pid);
 /* The i-th target, after waiting until it is not stopping. */

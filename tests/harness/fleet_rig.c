@@ -2,11 +2,14 @@
 /* Profiles of simulated hosts in a real ClickHouse: see fleet_rig.h. */
 #include "harness/fleet_rig.h"
 
+#include <stdarg.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "harness/tool.h"
 #include "harness/traced.h"
 #include "interval/interval.h"
 #include "snapshot/load.h"
@@ -15,6 +18,7 @@ struct pyprofd fleet_d;
 struct clickhouse fleet_server;
 char fleet_files[FLEET_HOSTS][128];
 uint64_t fleet_start_ns, fleet_step_ns;
+char fleet_database[16] = "fleet";
 
 static const char program[] = "import json, sys, threading, time\n"
 			      "def tokens(n):\n"
@@ -29,18 +33,23 @@ static const char program[] = "import json, sys, threading, time\n"
 			      "for t in ts: t.start()\n"
 			      "for t in ts: t.join()\n";
 
+const char *fleet_url(int port, char *out, size_t size)
+{
+	return clickhouse_address(port, fleet_database, out, size);
+}
+
 void fleet_use(int port)
 {
 	char url[128];
 
-	clickhouse_address(port, "fleet", url, sizeof(url));
-	cr_assert(setenv("PYPROF_FLEET", url, 1) == 0);
+	cr_assert(setenv("PYPROF_FLEET", fleet_url(port, url, sizeof(url)), 1) == 0);
 }
 
 void fleet_setup(void)
 {
+	clickhouse_need();
 	pyprofd_init(&fleet_d);
-	fleet_start_ns = ((uint64_t)time(NULL) - 1800) * 1000000000;
+	clickhouse_start(&fleet_server);
 }
 
 void fleet_teardown(void)
@@ -49,7 +58,35 @@ void fleet_teardown(void)
 	pyprofd_deinit(&fleet_d);
 }
 
+void fleet_begin(const char *test)
+{
+	static unsigned int n;
+
+	fprintf(stderr, "-- %s\n", test);
+	snprintf(fleet_database, sizeof(fleet_database), "fleet%u", ++n);
+	fleet_use(fleet_server.port);
+	fleet_start_ns = ((uint64_t)time(NULL) - 1800) * 1000000000;
+	fleet_step_ns = 0;
+}
+
+char *fleet_ask(const char *sql, ...)
+{
+	_cleanup_free_ char *data = NULL;
+	char url[64];
+	const char *curl[] = {"curl", "-sf", "--data-binary", NULL, url, NULL};
+	va_list ap;
+
+	va_start(ap, sql);
+	cr_assert(vasprintf(&data, sql, ap) > 0);
+	va_end(ap);
+	curl[3] = data;
+	snprintf(url, sizeof(url), "http://127.0.0.1:%d/", fleet_server.port);
+	return tool_run(curl);
+}
+
 /* ---- intervals ---- */
+
+static json_t *merge; /* of the present files; NULL: not known */
 
 /* Takes the snapshot. */
 void fleet_save(struct snapshot *s, unsigned int host)
@@ -61,6 +98,8 @@ void fleet_save(struct snapshot *s, unsigned int host)
 	char name[32];
 	FILE *out;
 
+	json_decref(merge);
+	merge = NULL;
 	snprintf(name, sizeof(name), "host%02u", host);
 	s->host = snapshot_str(s, name);
 	iv = interval_new(id, start, start + 10000000000, s);
@@ -78,23 +117,34 @@ void fleet_save(struct snapshot *s, unsigned int host)
 	interval_free(iv);
 }
 
-/* Half of them are random, half of a real program: traced, or in the given mode. */
-void fleet_make_files(const char *mode)
+/* A profile of the program in this mode, made when it is first needed */
+static const char *real_profile(const char *mode, char out[128])
 {
-	char script[128], real[128];
-	struct diag diag = {0};
+	char script[128], name[32];
 	FILE *f;
 
+	snprintf(name, sizeof(name), "%s.json", mode);
+	pyprofd_file(&fleet_d, name, out, 128);
+	if (access(out, R_OK) == 0)
+		return out;
 	pyprofd_file(&fleet_d, "program.py", script, sizeof(script));
-	pyprofd_file(&fleet_d, "real.json", real, sizeof(real));
 	f = fopen(script, "we");
 	cr_assert(f && fputs(program, f) >= 0 && fclose(f) == 0);
-	free(ctl_ok(&fleet_d, "run", "--mode", mode, "-o", real, "--", traced_newest().exe, script,
+	free(ctl_ok(&fleet_d, "run", "--mode", mode, "-o", out, "--", traced_newest().exe, script,
 		    NULL));
+	return out;
+}
+
+void fleet_make_files(const char *mode)
+{
+	struct diag diag = {0};
+	char real[128];
+
+	real_profile(mode, real);
 	for (unsigned int i = 0; i < FLEET_HOSTS; i++) {
 		struct snapshot *s = NULL;
 
-		if (i % 2 && strcmp(mode, "trace") == 0)
+		if (i % 4 && strcmp(mode, "trace") == 0)
 			s = snapshot_random(i);
 		else
 			assert_diag_ok(snapshot_load(real, &s, &diag), &diag);
@@ -119,18 +169,22 @@ json_t *fleet_parse(char *text)
 	return ret;
 }
 
-static json_t *merged(const char *format)
+/* The merge of all files, computed once for them. A new reference. */
+static json_t *merged(void)
 {
 	char out[128];
 
+	if (merge)
+		return json_incref(merge);
 	pyprofd_file(&fleet_d, "merged.json", out, sizeof(out));
-	free(ctl_ok(&fleet_d, "report", "-f", format, "-o", out, fleet_files[0], fleet_files[1],
+	free(ctl_ok(&fleet_d, "report", "-f", "json", "-o", out, fleet_files[0], fleet_files[1],
 		    fleet_files[2], fleet_files[3], fleet_files[4], fleet_files[5], fleet_files[6],
 		    fleet_files[7], fleet_files[8], fleet_files[9], fleet_files[10],
 		    fleet_files[11], fleet_files[12], fleet_files[13], fleet_files[14],
 		    fleet_files[15], fleet_files[16], fleet_files[17], fleet_files[18],
 		    fleet_files[19], NULL));
-	return fleet_parse(file_text(out, NULL));
+	merge = fleet_parse(file_text(out, NULL));
+	return json_incref(merge);
 }
 
 static char *key_of(const json_t *f)
@@ -257,8 +311,8 @@ void fleet_assert_near(const json_t *a, const json_t *b)
 /* What the database has is the merge of all files, to the nanosecond. */
 void fleet_assert_all_there(void)
 {
-	json_t *local = merged("json"), *fleet = fleet_parse(ctl_ok(&fleet_d, "fleet", "top", "-f",
-								    "json", "--from", "-9h", NULL));
+	json_t *local = merged(), *fleet = fleet_parse(ctl_ok(&fleet_d, "fleet", "top", "-f",
+							      "json", "--from", "-9h", NULL));
 
 	fleet_assert_same(fleet_functions(local), fleet_functions(fleet), "functions");
 	fleet_assert_same(fleet_edges(local), fleet_edges(fleet), "edges");

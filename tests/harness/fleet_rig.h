@@ -20,15 +20,27 @@ extern struct clickhouse fleet_server;
 extern char fleet_files[FLEET_HOSTS][128];
 /* When the interval of the first host begins, and by how much each other one is later */
 extern uint64_t fleet_start_ns, fleet_step_ns;
+/* The name of the current database */
+extern char fleet_database[16];
 
+/* One server for a program's tests, as its start takes seconds of CPU time: a Criterion test runs them all. */
 void fleet_setup(void);
 void fleet_teardown(void);
-/* Sets the address for pyprofctl. */
+/* A test begins with a new database, which `fleet init` has not made yet, of this name for the output. */
+void fleet_begin(const char *test);
+/* Sets the address of the current database for pyprofctl. */
 void fleet_use(int port);
+/* The same as a URL for a daemon; returns out. */
+const char *fleet_url(int port, char *out, size_t size);
+/* The answer to a question in SQL, to be freed */
+char *fleet_ask(const char *sql, ...) __attribute__((format(printf, 1, 2)));
 
 /* Writes the host's file. Takes the snapshot. */
 void fleet_save(struct snapshot *s, unsigned int host);
-/* Makes all files: half of them are random, half of a real program, traced or in the given mode. */
+/*
+ * Makes all files: most of them are random, some of a real program, traced, or all, in the given mode. The program runs
+ * once per mode.
+ */
 void fleet_make_files(const char *mode);
 /* Inserts those of hosts [first, first + n), two at a time. */
 void fleet_put(unsigned int first, unsigned int n);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs for continuous mode: continuous.py busy|fork|half|idle TAG
+"""Programs for continuous mode: continuous.py busy|fork|half|seldom|idle TAG
 
-busy: one thread computes. fork: a child computes, the parent waits. half: computes for half of the time. idle: only waits.
-TAG is for the daemon's --match.
+busy: one thread computes. fork: a child computes, the parent waits. half: computes for half of the time. seldom: for
+a few percent of the time. idle: only waits. TAG is for the daemon's --match. Each prints "ready" before.
 """
 
 import os
@@ -34,6 +34,12 @@ def half():
         time.sleep(0.02)
 
 
+def seldom():
+    while True:
+        outer()
+        time.sleep(0.02)
+
+
 def fork():
     parent = os.getpid()
     if not os.fork():
@@ -49,4 +55,5 @@ def idle():
 
 
 if __name__ == "__main__":
-    {"busy": busy, "half": half, "fork": fork, "idle": idle}[sys.argv[1]]()
+    os.write(1, b"ready\n")
+    {"busy": busy, "half": half, "seldom": seldom, "fork": fork, "idle": idle}[sys.argv[1]]()

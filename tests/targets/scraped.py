@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""(No run.py.) Steady work until standard input ends: hot() takes twice the time of warm(), steady() sleeps."""
+"""(No run.py.) Steady work until standard input ends: hot() takes twice the CPU time of warm(), steady() sleeps."""
 
 import os
 import select
@@ -8,13 +8,13 @@ import time
 WARM, SLEEP = 0.002, 0.05
 
 
-def warm(_clock=time.perf_counter):
+def warm(_clock=time.process_time):
     end = _clock() + WARM
     while _clock() < end:
         pass
 
 
-def hot(_clock=time.perf_counter):
+def hot(_clock=time.process_time):
     end = _clock() + 2 * WARM
     while _clock() < end:
         pass

@@ -17,7 +17,7 @@ import threading
 import time
 
 CLIENTS = 3
-PAUSE = 0.02
+PAUSE = 0.05
 SLOW_EVERY = 25
 SLOW = 0.25
 
@@ -92,7 +92,7 @@ def is_right(number, response, body):
 def client(port, stop, first, counts):
     number = first
     while not os.path.exists(stop):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port)
         try:
             connection.request("GET", "/prices/%d" % number)
             response = connection.getresponse()

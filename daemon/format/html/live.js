@@ -162,7 +162,15 @@ class Live {
 			await this.draw();
 	}
 
-	async draw() {
+	// One after the other: two at a time would show parts of both, or the earlier one.
+	draw() {
+		const drawn = (this.drawing ?? Promise.resolve()).then(() => this.drawShown());
+
+		this.drawing = drawn.catch(() => {});
+		return drawn;
+	}
+
+	async drawShown() {
 		const report = this.moments.latest && this.moments.shown();
 
 		if (!report)
