@@ -3,11 +3,10 @@
  * Two daemons on one target: each detects the other and names it at attach, in its status and in
  * its reports, as long as the other one is active.
  */
-#include <time.h>
-
 #include "base/cleanup.h"
 #include "harness/caps.h"
 #include "harness/daemon.h"
+#include "harness/patience.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 
@@ -20,15 +19,12 @@ static bool warns(const struct pyprofd *d, const char *what)
 	return strstr(status, what) != NULL;
 }
 
-/* The status checks for warnings every two seconds. */
+/* The daemon looks for other tracers every two seconds. */
 static void wait_until_warns(const struct pyprofd *d, const char *what, bool wanted)
 {
-	double end = traced_seconds() + 15;
-
 	while (warns(d, what) != wanted) {
-		cr_assert(traced_seconds() < end, "%s: not %s in time", what,
-			  wanted ? "said" : "taken back");
-		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+		cr_assert(!patience_over(), "%s: not %s", what, wanted ? "said" : "taken back");
+		patience_pass(PATIENCE_MOMENT_MS);
 	}
 }
 

@@ -8,7 +8,6 @@
 
 #include "server/server.h"
 
-#define SERVER_RIG_DEADLINE_MS 15000
 #define GET(uri)	       "GET " uri " HTTP/1.1\r\nHost: x\r\n\r\n"
 #define HTTP_GET(uri)	       "GET " uri " HTTP/1.1\r\nHost: localhost\r\n\r\n"
 #define POST_TARGET_7                                                                              \
