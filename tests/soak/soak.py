@@ -33,7 +33,9 @@ BUILD = os.environ.get("PYPROF_BUILD", "build")
 MINUTES = float(os.environ.get("SOAK_MINUTES", "30"))
 ARGS = os.environ.get("SOAK_ARGS", "").split()
 SEED = int(os.environ.get("SOAK_SEED", str(int(time.time()))))
-DEADLINE = 180
+# Until the end of the time that run.sh gives this program, less what ending takes; alone: of one event
+UNTIL = float(os.environ.get("PYPROF_TEST_UNTIL", "0"))
+DEADLINE = max(1, UNTIL - 20 - time.monotonic()) if UNTIL else 180
 RETRIES = 4            # of requests that the daemon dropped
 DROPPED = (http.client.RemoteDisconnected, http.client.IncompleteRead, ConnectionResetError, BrokenPipeError)
 CLIENTS = 3            # per server
