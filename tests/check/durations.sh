@@ -11,7 +11,7 @@ list() { git ls-files --cached --others --exclude-standard -- "$@" | grep -v '^t
 number='[0-9][0-9.]*[a-zA-Z]*'
 c="\.timeout = |(^|[^a-zA-Z0-9_.])(u|nano|clock_nano)?sleep *\([^)]*$number"
 c="$c|tv_[nu]?sec *= *[^;,}]*[1-9]|(^|[^a-zA-Z0-9_])(curl_multi_)?poll\([^()]*, *[0-9]*[1-9][0-9]*\)"
-c="$c|(traced_run|traced_work|ctl_answers)\([^;]*[^a-zA-Z0-9_.]$number"
+c="$c|(^|[^a-zA-Z0-9_])alarm\([1-9]|(traced_run|traced_work|ctl_answers)\([^;]*[^a-zA-Z0-9_.]$number"
 c="$c|(seconds|now|now_s|_ms|monotonic_ns)\(\)( - [a-zA-Z_>.-]+)? *(<|>[^=]|\+) *[^;]*[0-9A-Z]"
 named="#define [A-Z_]*(_(S|MS|US|NS|SECONDS)|DEADLINE|PAUSE|WAIT)[[:space:]]+\(?$number"
 waits="clock_(get|nano|monotonic)|(^|[^a-z_])[a-z_]*sleep *\(|poll *\(|traced_|patience_|server_rig_ms"
