@@ -26,7 +26,7 @@
 #define THREADS	       80000u /* more than 65,536 */
 #define MAX_GROWTH_KIB (20u * 1024)
 #define MAX_JSON       (1u << 20)
-#define STEPS	       10u
+#define STEPS	       2u
 
 static struct pyprofd d;
 static struct traced server;
