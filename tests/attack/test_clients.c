@@ -93,8 +93,9 @@ static json_int_t dropped(const char *reason)
 }
 
 /*
- * Returns whether the daemon has closed no connection as late since *late was read, and updates *late.
- * On a busy machine, what the test did may have taken longer than a request may take: the test repeats it then.
+ * Returns whether the daemon has closed no connection as late since *late was read, and updates it.
+ * On a busy machine, what the test did may have taken longer than a request may take: the test
+ * repeats it then.
  */
 static bool none_was_late(json_int_t *late)
 {
@@ -105,7 +106,7 @@ static bool none_was_late(json_int_t *late)
 	return *late == before;
 }
 
-/* Others are answered before any of these connections is late: the daemon does not wait for that. */
+/* Others are answered before any of these connections is late: no answer waits for that. */
 static void shut_nobody_out(const char *text)
 {
 	json_int_t late = dropped("late");

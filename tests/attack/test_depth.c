@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A target 100,000 frames deep that calls as fast as possible at its deepest point, next to a busy
- * one: no event of either is lost, all calls are counted in the correct calling context, and an event takes the
- * daemon about as long as without the deep one.
+ * one: no event of either is lost, all calls are counted in the correct calling context, and an
+ * event takes the daemon about as long as without the deep one.
  */
 #include <inttypes.h>
 #include <jansson.h>

@@ -22,7 +22,7 @@
 static struct traced t;
 static struct interpreter it;
 
-/* What stays visible below /tmp: the directories of the source tree and of the programs, if they are there. */
+/* What stays visible below /tmp: the source tree and the programs, if they are there. */
 #define KEPT 2
 static const char *kept[KEPT];
 

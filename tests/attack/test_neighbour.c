@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A target with more events than the daemon can read, next to one with a moderate rate whose events
- * exceed its ring in total: only the first one loses events. The second one's rate is relative to the events
- * of the first one that the daemon reads, so that it does not depend on the machine.
+ * exceed its ring in total: only the first one loses events. The second one's rate is relative to
+ * the events of the first one that the daemon reads, so that it does not depend on the machine.
  */
 #include <jansson.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #define RING	 "2M"			 /* some 50,000 events; one call of work() makes 4 */
 #define FLOOD	 "work 0 50000"		 /* four rings */
 #define FOREVER	 "work 0 1000000000"
-/* One round fills a tenth of the ring. Meanwhile the daemon reads at least twice as many events of the other target. */
+/* A round fills a tenth of the ring. Meanwhile the daemon reads twice as many of the other's events. */
 #define ROUNDS	 25
 #define CALLS	 1000
 #define ROUND	 "work 0 1000"

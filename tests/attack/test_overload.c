@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A busy target and a daemon that has 2 % of a CPU: `status` and `stop` are still answered with the CPU time of
- * a second, and all events recorded before a stop are in the profile.
+ * A busy target and a daemon that has 2 % of a CPU: `status` and `stop` are still answered with the
+ * CPU time of a second, and all events recorded before a stop are in the profile.
  */
 #include <jansson.h>
 #include <sched.h>
@@ -78,8 +78,8 @@ static void start_daemon(const char *ring)
 }
 
 /*
- * The daemon's CPU time from a request to its answer, in seconds. The test sends the request itself: while a
- * client starts, the daemon reads events.
+ * The daemon's CPU time from a request to its answer, in seconds. The test sends the request itself:
+ * while a client starts, the daemon reads events.
  */
 static double answered(const char *request)
 {

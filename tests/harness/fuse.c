@@ -113,8 +113,8 @@ static void leave(int sig)
 }
 
 /*
- * Serve requests. Unmounts when the program's time is over, or when the test has died, because no other process
- * would.
+ * Serve requests. Unmounts when the program's time is over, or when the test has died, because no
+ * other process would.
  */
 static _Noreturn void run(const struct fuse_fs *fs)
 {

@@ -34,8 +34,8 @@ void fuse_rig_daemon(struct fuse_rig *r);
 /* Start `exe tests/targets/SCRIPT FILE`, where FILE is the file on the FUSE file system. */
 void fuse_rig_hostile(struct fuse_rig *r, const char *exe, const char *script);
 /*
- * Request the status from a daemon until the child has exited. The file system stays silent until then, so a
- * daemon that waits for it answers neither. Returns the child's exit code.
+ * Request the status from a daemon until the child has exited. The file system stays silent until
+ * then, so a daemon that waits for it answers neither. Returns the child's exit code.
  */
 int fuse_rig_serve_until(const struct pyprofd *of, pid_t child);
 /* Wait until this daemon has received events of the neighbour; fail if it lost one. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which interpreters' plans a test damages: `make check` takes a few, `make check-plans` every one. */
+/* Which interpreters' plans a test damages: in `make check` few, in `make check-plans` all. */
 #ifndef PYPROF_TESTS_HARNESS_PLANS_H
 #define PYPROF_TESTS_HARNESS_PLANS_H
 

@@ -375,8 +375,9 @@ static struct kind kind_of(const struct interpreter *py)
 }
 
 /*
- * The builds that differ most: one per way of leaving a frame, old and new; if plans_every(), of each one per
- * kind of file. Two releases of a distribution have the same kinds: damage to the second one proves nothing new.
+ * The builds that differ most: one per way of leaving a frame, old and new; if plans_every(), of each
+ * one per kind of file. Two releases of a distribution have the same kinds: damage to the second one
+ * proves nothing new.
  */
 static size_t choose_interpreters(struct interpreter v[INTERPRETERS_MAX])
 {

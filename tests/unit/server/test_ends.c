@@ -21,7 +21,7 @@ static int shutdown_in_two_steps(void *ctx, struct diag *diag)
 	return written ? 0 : -EINPROGRESS;
 }
 
-/* A turn without an event takes 10 ms, so that the second for which clients may delay an end takes 100 turns. */
+/* A turn without an event takes 10 ms: the second for which clients may delay an end, 100 turns. */
 #define FEW_TURNS 50
 
 Test(server, drains)
