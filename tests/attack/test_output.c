@@ -97,10 +97,10 @@ static void assert_data_kept(size_t functions)
 	cr_assert(peak_rss() < RSS_BOUND, "the daemon took %lld MiB", peak_rss() / MIB);
 }
 
-/* 120 functions: 5.8 MB of names, which a collapsed file would repeat to 348 MB. */
+/* 60 functions: 2.9 MB of names, which a collapsed file would repeat to 88 MB. */
 Test(output, long_names_in_every_format)
 {
-	start("120", "48000", "0");
+	start("60", "48000", "0");
 	for (const struct format *f = formats; f->name; f++) {
 		long long size;
 
@@ -111,7 +111,7 @@ Test(output, long_names_in_every_format)
 		/* contains each name once or twice */
 		cr_assert(size > 0 && size < 64 * MIB, "%s: %lld MiB", f->name, size / MIB);
 	}
-	assert_data_kept(120);
+	assert_data_kept(60);
 }
 
 /* 40,000 calling contexts with stacks of their own, of which 512 frames are written. */

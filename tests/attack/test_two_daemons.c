@@ -54,7 +54,7 @@ Test(two_daemons, each_names_the_other)
 	struct pyprofd first, second;
 	struct traced t;
 
-	traced_ready(&t, NULL, traced_newest().exe, "load.py", NULL);
+	traced_ready(&t, NULL, traced_newest().exe, "load.py", "0.01", NULL);
 	pyprofd_start(&first, "--no-verify", "--pid", pid_text(pid, t.pid), NULL);
 	cr_assert(!warns(&first, "another tracer"));
 	pyprofd_start(&second, "--no-verify", "--pid", pid, NULL);
@@ -80,7 +80,7 @@ Test(two_daemons, the_first_ends_first)
 	struct traced t;
 	char pid[16];
 
-	traced_ready(&t, NULL, traced_newest().exe, "load.py", NULL);
+	traced_ready(&t, NULL, traced_newest().exe, "load.py", "0.01", NULL);
 	pyprofd_start(&first, "--no-verify", "--pid", pid_text(pid, t.pid), NULL);
 	pyprofd_start(&second, "--no-verify", "--pid", pid, NULL);
 	pyprofd_shutdown(&first);
@@ -101,7 +101,7 @@ Test(two_daemons, doctor_names_it)
 	struct pyprofd d;
 	struct traced t;
 
-	traced_ready(&t, NULL, traced_newest().exe, "load.py", NULL);
+	traced_ready(&t, NULL, traced_newest().exe, "load.py", "0.01", NULL);
 	pyprofd_start(&d, "--no-verify", "--pid", pid_text(pid, t.pid), NULL);
 	said = ctl_ok(&d, "doctor", pid, NULL);
 	snprintf(what, sizeof(what), "another tracer (pid %d)", (int)d.pid);
