@@ -405,8 +405,8 @@ run-check-e2e:
 	@$(MAKE) DEV=1 all $(E2E_BIN)
 	@$(RUN) --programs $(BESIDE) --jobs 1 e2e $(E2E_PAIRED)
 	@$(RUN) --jobs 1 e2e $(E2E_ALONE)
-	@SOAK_MINUTES=0.15 SOAK_SEED=35 $(RUN) --command soak tests/soak/soak.py
-	@SOAK_MINUTES=0.15 SOAK_SPEED=16 SOAK_SEED=35 $(RUN) --command soak/machine tests/soak/machine.py
+	@SOAK_MINUTES=0.1 SOAK_STEPS=40 SOAK_SEED=35 $(RUN) --command soak tests/soak/soak.py
+	@SOAK_MINUTES=0.15 SOAK_SPEED=8 SOAK_SEED=35 $(RUN) --command soak/machine tests/soak/machine.py
 	@$(RUN) --command package tests/packages.sh quick $(PAGE)
 
 ATTACK_ALONE := $(call named,attack,overload exec memory neighbour scratch_bounds depth)
