@@ -84,7 +84,7 @@ CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
 FREE_GOALS := help clean deps deps-dev format tidy-deep check check-shaken test test-% $(CHECKS) \
 	bench bench-times bench-windows bench-forecast matrix hosts soak demo fidelity pictures deb \
-	packages dist dist-check check-kernels mutants
+	packages dist dist-check check-kernels mutants check-plans
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
 ifneq ($(strip $(MISSING)),)
@@ -374,6 +374,7 @@ san-inner: san-build
 # The kinds of this system's interpreters and of those of the suites that are there: what is missing,
 # check-suites reports.
 DAMAGED_BIN := $(O)/tests/unit/plan/test_damaged
+PLANS_BIN = $(DAMAGED_BIN) $(call named,unit/plan,native gc)
 SYSTEM_PYTHONS := $$HOME/.pyenv/versions/*/bin/python3.* /usr/bin/python3.*
 run-check-damaged:
 	@$(MAKE) $(SAN_FLAVOUR) $(O)/san/tests/unit/plan/test_damaged
@@ -429,8 +430,8 @@ run-check-e2e:
 	@$(MAKE) DEV=1 all $(E2E_BIN)
 	@$(RUN) --programs $(BESIDE) --jobs 1 e2e $(E2E_PAIRED)
 	@$(RUN) --jobs 1 e2e $(E2E_ALONE)
-	@SOAK_MINUTES=0.3 $(RUN) --command soak tests/soak/soak.py
-	@SOAK_MINUTES=0.3 SOAK_SPEED=8 $(RUN) --command soak/machine tests/soak/machine.py
+	@SOAK_MINUTES=0.1 SOAK_STEPS=40 SOAK_SEED=35 $(RUN) --command soak tests/soak/soak.py
+	@SOAK_MINUTES=0.15 SOAK_SPEED=8 SOAK_SEED=35 $(RUN) --command soak/machine tests/soak/machine.py
 	@$(RUN) --command package tests/packages.sh quick $(PAGE)
 
 ATTACK_ALONE := $(call named,attack,overload exec memory neighbour scratch_bounds depth)
@@ -515,6 +516,7 @@ run-lint:
 	@$(RUN) --command layers tests/check/layers.sh
 	@$(RUN) --command circles tests/check/circles.sh
 	@$(RUN) --command forbidden tests/check/forbidden.sh
+	@$(RUN) --command durations tests/check/durations.sh
 	@$(RUN) --command symbols tests/check/symbols.sh
 	@$(RUN) --command stacks tests/check/stacks.py $(O)/bpf/pyprof.o
 	@$(RUN) --command hardening tests/check/hardening.sh
@@ -564,6 +566,17 @@ check-kernels: deps deps-dev ## the programs on Debian's kernels, in QEMU; print
 	tests/kernels/systemd.py $(DEB)/pyprofd_*_amd64.deb \
 		$(shell sed -n 's/^VERSION_CODENAME=//p' /etc/os-release) || failed=1; \
 	test -z "$$failed"
+
+.PHONY: check-plans plans-inner
+check-plans: deps deps-dev ## plans of all interpreters, damaged in four times as many ways as in check-damaged
+	@$(MAKE) $(SAN_FLAVOUR) $(PLANS_BIN:$(O)/%=$(O)/san/%)
+	@tests/fetch-interpreters.sh > $(O)/suites.plans
+	@JOBS=$(JOBS) tests/build-interpreters.sh 3.13-nogil >> $(O)/suites.plans
+	@PYPROF_TEST_EVERY=1 PYPROF_INTERPRETERS="$$(echo $(SYSTEM_PYTHONS) $$(cat $(O)/suites.plans))" \
+		RESULTS=/dev/null TEST_TIMEOUT=7200 $(MAKE) $(SAN_FLAVOUR) plans-inner
+
+plans-inner: $(PLANS_BIN)
+	@$(RUN) --jobs $(JOBS) plans $(PLANS_BIN)
 
 .PHONY: hosts
 hosts: deps deps-dev ## counts in gdb, vim, uwsgi, mod_wsgi and PL/Python of Debian 12 and 13 (root)

@@ -29,8 +29,8 @@
 
 struct inspect;
 
-/* Time limit of finding the interpreter and planning */
-#define INSPECT_DEADLINE_NS 10000000000ull
+/* Time limit of finding the interpreter and planning; tests change it. */
+extern uint64_t inspect_limit_ns;
 /* Time limits of questions about a traced target: while a read blocks, and while the inspector runs
  * or waits for a CPU. */
 #define INSPECT_WAIT_MS 100

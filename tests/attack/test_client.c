@@ -15,6 +15,7 @@
 
 #include "base/sockpath.h"
 #include "harness/daemon.h"
+#include "harness/patience.h"
 #include "harness/reports.h"
 #include "harness/test.h"
 
@@ -155,7 +156,7 @@ static size_t bytes_received(void)
 	struct pollfd p = {.fd = received[0], .events = POLLIN};
 	size_t n;
 
-	cr_assert(poll(&p, 1, 10000) == 1, "no connection came");
+	cr_assert(poll(&p, 1, patience_left_ms()) == 1, "no connection came");
 	cr_assert(read(received[0], &n, sizeof(n)) == sizeof(n));
 	return n;
 }

@@ -10,20 +10,19 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "harness/daemon.h"
+#include "harness/patience.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 
-#define IDLE	   64 /* the daemon's limit of connections */
-#define FLOOD	   300
-#define DEADLINE_S 20.0
-#define STRANGER   4711
-#define ANOTHER	   4712
-#define OWNER	   4713
+#define IDLE	 64 /* the daemon's limit of connections */
+#define FLOOD	 300
+#define STRANGER 4711
+#define ANOTHER	 4712
+#define OWNER	 4713
 
 #define PING "GET /v1/ping HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -81,30 +80,55 @@ static void close_all(void)
 		close(fds[i]);
 }
 
-static void is_answered_soon(void)
+/* The daemon's counter */
+static json_int_t dropped(const char *reason)
 {
-	double start = traced_seconds(), took;
+	json_t *root = ctl_status(&d);
+	json_t *n = json_object_get(json_object_get(root, "dropped_clients"), reason);
+	json_int_t ret = json_integer_value(n);
 
-	free(ctl_ok(&d, "status", NULL));
-	took = traced_seconds() - start;
-	fprintf(stderr, "  status %.3f s\n", took);
-	cr_assert(took < 3.0, "status took %.3f s", took);
+	cr_assert(n, "it does not count them");
+	json_decref(root);
+	return ret;
+}
+
+/*
+ * Returns whether the daemon has closed no connection as late since *late was read, and updates it.
+ * On a busy machine, what the test did may have taken longer than a request may take: the test
+ * repeats it then.
+ */
+static bool none_was_late(json_int_t *late)
+{
+	json_int_t before = *late;
+
+	*late = dropped("late");
+	cr_assert(*late == before || !patience_over(), "connections are late each time");
+	return *late == before;
+}
+
+/* Others are answered before any of these connections is late: no answer waits for that. */
+static void shut_nobody_out(const char *text)
+{
+	json_int_t late = dropped("late");
+	bool in_time;
+
+	do {
+		dial_all(text);
+		for (int i = 0; i < 5; i++)
+			free(ctl_ok(&d, "status", NULL));
+		in_time = none_was_late(&late);
+		close_all();
+	} while (!in_time);
 }
 
 Test(clients, idle_ones_shut_nobody_out)
 {
-	dial_all("");
-	for (int i = 0; i < 5; i++)
-		is_answered_soon();
-	close_all();
+	shut_nobody_out("");
 }
 
 Test(clients, half_sent_requests_shut_nobody_out)
 {
-	dial_all("POST /v1/stop HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{");
-	for (int i = 0; i < 5; i++)
-		is_answered_soon();
-	close_all();
+	shut_nobody_out("POST /v1/stop HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{");
 }
 
 /* Sends single bytes, which do not count as progress. */
@@ -119,13 +143,12 @@ static bool is_open(int fd)
 
 Test(clients, trickling_ones_are_dropped)
 {
-	double end = traced_seconds() + DEADLINE_S;
 	int fd = dial();
 
 	cr_assert(send(fd, "GET /v1/ping HTTP/1.1\r\nX: ", 26, MSG_NOSIGNAL) == 26);
 	while (is_open(fd)) {
-		cr_assert(traced_seconds() < end, "it is still served");
-		poll(NULL, 0, 500);
+		cr_assert(!patience_over(), "it is still served");
+		patience_pass(PATIENCE_MOMENT_MS);
 	}
 	close(fd);
 }
@@ -133,7 +156,7 @@ Test(clients, trickling_ones_are_dropped)
 /* The HTTP status of the response; 0: closed. */
 static int answer_on(int fd)
 {
-	const struct timeval limit = {.tv_sec = (time_t)DEADLINE_S};
+	const struct timeval limit = patience_left();
 	char text[13] = "";
 	ssize_t n;
 
@@ -157,18 +180,6 @@ static void is_answered(uid_t uid, int expected)
 	close(fd);
 }
 
-/* The daemon's counter */
-static json_int_t dropped(const char *reason)
-{
-	json_t *root = ctl_status(&d);
-	json_t *n = json_object_get(json_object_get(root, "dropped_clients"), reason);
-	json_int_t ret = json_integer_value(n);
-
-	cr_assert(n, "it does not count them");
-	json_decref(root);
-	return ret;
-}
-
 static void flood_as(uid_t uid)
 {
 	const char half[] = "GET /v1/ping HTTP/1.1\r\nX: ";
@@ -185,44 +196,60 @@ static void flood_ends(void)
 		close(fds[i]);
 }
 
+/* Returns whether this connection does not answer with this status any more. Closes it. */
+static bool lost(int fd, int expected)
+{
+	int status = ping_on(fd);
+
+	close(fd);
+	return status != expected;
+}
+
 /* The socket's mode admits everyone, as an administrator may configure it. */
 Test(clients, one_user_takes_no_place_of_others)
 {
+	json_int_t late = dropped("late");
 	int root, another;
 
 	assert_ok(chmod(d.sock, 0666));
-	root = dial();
-	another = dial_as(ANOTHER);
-	flood_as(STRANGER);
-	is_answered(0, 200);
-	is_answered(ANOTHER, 403);
-	is_answered(STRANGER, 403);
-	cr_expect_eq(ping_on(root), 200, "root has lost its connection");
-	cr_expect_eq(ping_on(another), 403, "another user has lost its connection");
+	do {
+		root = dial();
+		another = dial_as(ANOTHER);
+		flood_as(STRANGER);
+		is_answered(0, 200);
+		is_answered(ANOTHER, 403);
+		is_answered(STRANGER, 403);
+		root = lost(root, 200);
+		another = lost(another, 403);
+		flood_ends();
+	} while (!none_was_late(&late));
+	cr_expect(!root, "root has lost its connection");
+	cr_expect(!another, "another user has lost its connection");
 	cr_expect_geq(dropped("crowded"), FLOOD - IDLE);
-	flood_ends();
-	close(root);
-	close(another);
 }
 
 /* Many users with few connections each, as with a range of subordinate user ids. */
 Test(clients, many_users_take_no_place_of_root)
 {
+	json_int_t late = dropped("late");
 	int root;
 
 	assert_ok(chmod(d.sock, 0666));
-	root = dial();
-	for (uid_t i = 0; i < FLOOD; i++)
-		fds[i] = dial_as(STRANGER + i);
-	is_answered(0, 200);
-	cr_expect_eq(ping_on(root), 200, "root has lost its connection");
-	flood_ends();
-	close(root);
+	do {
+		root = dial();
+		for (uid_t i = 0; i < FLOOD; i++)
+			fds[i] = dial_as(STRANGER + i);
+		is_answered(0, 200);
+		root = lost(root, 200);
+		flood_ends();
+	} while (!none_was_late(&late));
+	cr_expect(!root, "root has lost its connection");
 }
 
 /* root and the daemon's user are admitted, and do not take each other's connections. */
 Test(clients, root_and_the_daemons_user_leave_room_for_each_other)
 {
+	json_int_t late;
 	int root, owner;
 
 	pyprofd_shutdown(&d);
@@ -230,26 +257,30 @@ Test(clients, root_and_the_daemons_user_leave_room_for_each_other)
 	d.uid = OWNER;
 	pyprofd_launch(&d, NULL);
 	pyprofd_ready(&d);
-	owner = dial_as(OWNER);
-	flood_as(0);
-	is_answered(OWNER, 200);
-	cr_expect_eq(ping_on(owner), 200, "the daemon's user has lost its connection");
-	flood_ends();
-	root = dial();
-	flood_as(OWNER);
-	is_answered(0, 200);
-	cr_expect_eq(ping_on(root), 200, "root has lost its connection");
-	flood_ends();
-	close(owner);
-	close(root);
+	late = dropped("late");
+	do {
+		owner = dial_as(OWNER);
+		flood_as(0);
+		is_answered(OWNER, 200);
+		owner = lost(owner, 200);
+		flood_ends();
+		root = dial();
+		flood_as(OWNER);
+		is_answered(0, 200);
+		root = lost(root, 200);
+		flood_ends();
+	} while (!none_was_late(&late));
+	cr_expect(!owner, "the daemon's user has lost its connection");
+	cr_expect(!root, "root has lost its connection");
 }
 
-/* Checks without reading from the connection. */
-static bool is_closed(int fd)
+/* Waits without reading from the connection. */
+static void until_closed(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
 
-	return poll(&p, 1, 500) > 0 && p.revents & (POLLRDHUP | POLLHUP);
+	cr_assert(poll(&p, 1, patience_left_ms()) == 1 && p.revents & (POLLRDHUP | POLLHUP),
+		  "it is still served");
 }
 
 /* A response larger than the kernel's buffer: functions with long names. */
@@ -257,7 +288,6 @@ Test(clients, unread_answers_are_dropped)
 {
 	const char ask[] = "GET /v1/snapshot?format=json HTTP/1.1\r\nHost: x\r\n\r\n";
 	struct traced t;
-	double end;
 	char pid[16];
 	int fd;
 
@@ -267,8 +297,7 @@ Test(clients, unread_answers_are_dropped)
 	traced_expect(&t, "done");
 	fd = dial();
 	cr_assert(send(fd, ask, strlen(ask), MSG_NOSIGNAL) > 0);
-	for (end = traced_seconds() + 2 * DEADLINE_S; !is_closed(fd);)
-		cr_assert(traced_seconds() < end, "it is still served");
+	until_closed(fd);
 	cr_expect_eq(dropped("unread"), 1);
 	cr_expect_eq(dropped("late"), 0);
 	close(fd);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A target 100,000 frames deep that calls as fast as possible at its deepest point, next to a busy
- * one: no event of either is lost, and all calls are counted in the correct calling context.
+ * one: no event of either is lost, all calls are counted in the correct calling context, and an
+ * event takes the daemon about as long as without the deep one.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -11,14 +12,18 @@
 #include "base/diag.h"
 #include "harness/counts.h"
 #include "harness/daemon.h"
+#include "harness/patience.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 #include "snapshot/load.h"
 #include "stats/view.h"
 
 #define DEPTH  100000u
-#define LEAVES 150000u
-#define BUSY_S "5"
+#define LEAVES 50000u
+#define CALLS  50000u
+#define WORK   "work 0 50000" /* CALLS */
+#define RING   "128M"	      /* holds all events, so that none is lost on a slow machine */
+#define MARGIN 20	      /* if each event took as long as a walk over the stack: thousands */
 
 static struct pyprofd d;
 static struct traced deep, busy;
@@ -35,23 +40,17 @@ static struct interpreter deep_one(void)
 	cr_skip_test("needs CPython 3.11 or newer");
 }
 
-static void start(struct traced *t, const char *program, const char *arg, const char *more)
-{
-	struct interpreter it = deep_one();
-
-	traced_ready(t, NULL, it.exe, "run.py", program, arg, more, NULL);
-}
-
 static void setup(void)
 {
+	const struct interpreter it = deep_one();
 	char depth[16], leaves[16], pids[2][16];
 
 	snprintf(depth, sizeof(depth), "%u", DEPTH);
 	snprintf(leaves, sizeof(leaves), "%u", LEAVES);
-	start(&deep, "abyss", depth, leaves);
-	start(&busy, "busy_empty", BUSY_S, NULL);
-	pyprofd_start(&d, NULL);
-	free(ctl_ok(&d, "attach", pid_text(pids[0], deep.pid), pid_text(pids[1], busy.pid), NULL));
+	traced_ready(&deep, pids[0], it.exe, "run.py", "abyss", depth, leaves, NULL);
+	traced_ready(&busy, pids[1], it.exe, "process_tree.py", NULL);
+	pyprofd_start(&d, "--ring-size", RING, NULL);
+	free(ctl_ok(&d, "attach", pids[0], pids[1], NULL));
 }
 
 static void teardown(void)
@@ -100,22 +99,66 @@ static uint64_t result(const struct traced *t, const char *key)
 	return ret;
 }
 
+static json_int_t number(const struct traced *t, const char *name)
+{
+	json_t *one = ctl_target_of(&d, t->pid);
+	json_int_t n = json_integer_value(json_object_get(one, name));
+
+	cr_assert(one);
+	json_decref(one);
+	return n;
+}
+
+struct progress {
+	double cpu_s;
+	json_int_t events;
+};
+
+/* What the daemon has done when it has read all events. */
+static struct progress progress(void)
+{
+	while (number(&busy, "pending_bytes") || number(&deep, "pending_bytes")) {
+		cr_assert(!patience_over(), "the daemon does not read");
+		patience_step();
+	}
+	return (struct progress){
+		.cpu_s = patience_cpu_s(d.pid),
+		.events = number(&busy, "events") + number(&deep, "events"),
+	};
+}
+
+/* CPU time of the daemon per event, seconds */
+static double cost(const struct progress *from, const struct progress *to)
+{
+	cr_assert_gt(to->events, from->events);
+	return (to->cpu_s - from->cpu_s) / (double)(to->events - from->events);
+}
+
 Test(depth, beside_a_busy_neighbour)
 {
+	struct progress before, alone, both;
 	struct snapshot *s;
 
-	traced_go(&busy);
+	before = progress();
+	traced_say(&busy, WORK);
+	traced_expect(&busy, "worked");
+	alone = progress();
+	traced_say(&busy, WORK);
 	traced_go(&deep);
 	traced_expect(&deep, "done");
-	traced_expect(&busy, "done");
+	traced_expect(&busy, "worked");
+	both = progress();
 	s = take();
 	cr_expect(traced_is_exact(s, "both"));
-	check_calls(s, busy.pid, "empty", result(&busy, "calls"));
+	check_calls(s, busy.pid, "work", 2 * CALLS);
 	check_calls(s, deep.pid, "leaf", LEAVES);
 	check_calls(s, deep.pid, "__init__", LEAVES);
 	check_calls(s, deep.pid, "down", result(&deep, "depth"));
 	snapshot_free(s);
-	traced_go(&busy);
+	fprintf(stderr, "  %.0f ns per event, %.0f ns beside the deep one\n",
+		cost(&before, &alone) * 1e9, cost(&alone, &both) * 1e9);
+	cr_expect_lt(cost(&alone, &both), MARGIN * cost(&before, &alone));
+	traced_say(&busy, "stop");
 	traced_go(&deep);
 	cr_expect_eq(traced_wait(&busy), 0);
 	cr_expect_eq(traced_wait(&deep), 0);

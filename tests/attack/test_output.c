@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "format/format.h"
-#include "harness/caps.h"
 #include "harness/daemon.h"
+#include "harness/patience.h"
+#include "harness/sites.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 #include "pyprof/exit_codes.h"
@@ -95,10 +97,10 @@ static void assert_data_kept(size_t functions)
 	cr_assert(peak_rss() < RSS_BOUND, "the daemon took %lld MiB", peak_rss() / MIB);
 }
 
-/* 120 functions: 5.8 MB of names, which a collapsed file would repeat to 348 MB. */
+/* 60 functions: 2.9 MB of names, which a collapsed file would repeat to 88 MB. */
 Test(output, long_names_in_every_format)
 {
-	start("120", "48000", "0");
+	start("60", "48000", "0");
 	for (const struct format *f = formats; f->name; f++) {
 		long long size;
 
@@ -109,7 +111,7 @@ Test(output, long_names_in_every_format)
 		/* contains each name once or twice */
 		cr_assert(size > 0 && size < 64 * MIB, "%s: %lld MiB", f->name, size / MIB);
 	}
-	assert_data_kept(120);
+	assert_data_kept(60);
 }
 
 /* 40,000 calling contexts with stacks of their own, of which 512 frames are written. */
@@ -121,21 +123,38 @@ Test(output, deep_recursion_is_refused)
 	assert_data_kept(1);
 }
 
+/* Let the target run once it has all its breakpoints, and end. */
+static void run_when_traced(void)
+{
+	struct sites sites;
+
+	sites_find(&sites, t.pid);
+	while (sites_changed(&sites, t.pid) < (int)sites.n && !patience_over())
+		patience_step();
+	traced_go(&t);
+	traced_hear(&t, "done");
+	traced_go(&t);
+	_exit(0);
+}
+
 /* record's private daemon ends with it, so data too large for the format is saved as JSON. */
 Test(output, refused_recording_is_kept)
 {
 	struct interpreter it = traced_newest();
 	char pid[16], out[128], *file, *end;
+	pid_t runner;
 	struct ran r;
 
 	pyprofd_init(&d);
 	pyprofd_file(&d, "out.collapsed", out, sizeof(out));
-	traced_ready(&t, NULL, it.exe, "long_names.py", "1", "100", "40000", "100000", NULL);
-	traced_go(&t); /* it continues until it is killed */
+	traced_ready(&t, NULL, it.exe, "long_names.py", "1", "100", "40000", NULL);
 	setenv("TMPDIR", d.dir, 1);
-	/* Until it has called all of its functions, where traps are slow as well */
-	r = ctl(&d, "record", "--pid", pid_text(pid, t.pid), "-d", caps_slow_traps() ? "15" : "2",
-		"-o", out, NULL);
+	runner = fork();
+	if (runner == 0)
+		run_when_traced();
+	/* It ends with the target. */
+	r = ctl(&d, "record", "--pid", pid_text(pid, t.pid), "-d", "3600", "-o", out, NULL);
+	cr_assert(runner > 0 && waitpid(runner, NULL, 0) == runner);
 	cr_assert(r.status == PYP_EXIT_FAILURE, "%d: %s", r.status, r.err);
 	file = strstr(r.err, "the recording is in '");
 	cr_assert(file && strstr(r.err, "larger than 512 MiB"), "%s", r.err);

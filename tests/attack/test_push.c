@@ -13,8 +13,8 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "harness/daemon.h"
+#include "harness/patience.h"
 #include "harness/push_server.h"
 #include "harness/snapshot_builder.h"
 #include "harness/temp_dir.h"
@@ -24,8 +24,11 @@
 #include "push/pusher.h"
 #include "push/sender.h"
 
-#define DEADLINE_S 90
-#define TOKEN	   "s3cr3t-token"
+#define TOKEN "s3cr3t-token"
+
+/* Time limits of a request: one that no answer exceeds, one for receivers that do not answer */
+#define NEVER_NS UINT64_C(3600000000000)
+#define SOON_NS	 UINT64_C(500000000)
 
 static struct sd_event *event;
 static struct pusher *pusher;
@@ -38,7 +41,7 @@ static void setup(void)
 {
 	signal(SIGPIPE, SIG_IGN);
 	dir = temp_dir_new();
-	transport = (struct transport_opts){.timeout_ns = UINT64_C(2000000000)};
+	transport = (struct transport_opts){.timeout_ns = NEVER_NS};
 	queue_bytes = 0;
 	assert_ok(sd_event_new(&event));
 }
@@ -116,10 +119,9 @@ static bool has_dropped(const struct push_status *st, uint64_t n)
 
 static void until(condition fn, uint64_t n)
 {
-	uint64_t end = clock_monotonic_ns() + DEADLINE_S * UINT64_C(1000000000);
 	struct push_status st = status();
 
-	while (!fn(&st, n) && clock_monotonic_ns() < end) {
+	while (!fn(&st, n) && !patience_over()) {
 		cr_assert(sd_event_run(event, 100000) >= 0);
 		st = status();
 	}
@@ -156,10 +158,9 @@ static pid_t find_sender(void)
 /* It takes its name soon after it was started. */
 static pid_t sender_pid(void)
 {
-	uint64_t end = clock_monotonic_ns() + DEADLINE_S * UINT64_C(1000000000);
 	pid_t pid;
 
-	while ((pid = find_sender()) == 0 && clock_monotonic_ns() < end)
+	while ((pid = find_sender()) == 0 && !patience_over())
 		cr_assert(sd_event_run(event, 5000) >= 0);
 	cr_assert(pid > 0);
 	return pid;
@@ -249,14 +250,15 @@ Test(push, stopped_sender_is_replaced)
 {
 	pid_t first;
 
-	transport.timeout_ns = UINT64_C(500000000);
+	transport.timeout_ns = SOON_NS;
 	push_server_start(&server, dir, "200", NULL);
 	start("pyroscope+http");
 	first = sender_pid();
 	assert_ok(kill(first, SIGSTOP));
 	add(1);
 	until(has_sent, 1);
-	cr_assert_eq(status().restarts, 1);
+	cr_assert_geq(status().restarts,
+		      1); /* the second one may also be too slow for this limit */
 	stop();
 	check_no_leaks();
 }
@@ -354,6 +356,7 @@ Test(push, cut)
 
 Test(push, too_slow)
 {
+	transport.timeout_ns = SOON_NS;
 	survive("slow:20", has_retried);
 	check_no_leaks();
 }

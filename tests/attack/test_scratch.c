@@ -17,12 +17,12 @@
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "harness/attack.h"
 #include "harness/caps.h"
+#include "harness/patience.h"
 #include "harness/python.h"
 #include "harness/test.h"
 #include "harness/tool.h"
@@ -126,8 +126,8 @@ static void group_new(void)
 static void group_end(void)
 {
 	*strrchr(group, '/') = '\0';
-	for (int i = 0; rmdir(group) < 0 && errno == EBUSY && i < 1000; i++)
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	while (rmdir(group) < 0 && errno == EBUSY && !patience_over())
+		patience_step();
 }
 
 Test(scratch, a_device_that_its_container_may_not_open)
@@ -317,13 +317,12 @@ static void let_go(pid_t doctor, pid_t tid)
 
 static void wait_for_program(pid_t pid, const char *name)
 {
-	const double end = traced_seconds() + TRACED_DEADLINE;
 	char path[64], exe[256];
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	do {
-		cr_assert(traced_seconds() < end, "it does not execute %s", name);
+		cr_assert(!patience_over(), "it does not execute %s", name);
 		n = readlink(path, exe, sizeof(exe) - 1);
 		exe[n > 0 ? n : 0] = '\0';
 	} while (!strstr(exe, name));

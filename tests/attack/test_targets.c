@@ -10,11 +10,11 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "harness/caps.h"
 #include "harness/daemon.h"
+#include "harness/patience.h"
 #include "harness/test.h"
 #include "harness/tool.h"
 #include "harness/traced.h"
@@ -81,12 +81,9 @@ static bool state_is(pid_t wanted, const char *state)
 
 static void until_state(pid_t wanted, const char *state)
 {
-	const struct timespec moment = {.tv_nsec = 20000000};
-	double end = traced_seconds() + DAEMON_DEADLINE;
-
 	while (!state_is(wanted, state)) {
-		cr_assert(traced_seconds() < end, "process %d is not %s", wanted, state);
-		nanosleep(&moment, NULL);
+		cr_assert(!patience_over(), "process %d is not %s", wanted, state);
+		patience_step();
 	}
 }
 
@@ -272,7 +269,7 @@ static pid_t python_with_pid(pid_t wanted)
 
 	if (r == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execl(exe, exe, "-c", "import time; time.sleep(100)", NULL);
+		execl(exe, exe, "-c", "import time; time.sleep(3600)", NULL);
 		_exit(127);
 	}
 	return (pid_t)r;
@@ -297,7 +294,6 @@ static long long calls_of_work(void)
 
 Test(targets, a_pid_that_is_used_again_replaces_nobodys_data)
 {
-	const struct timespec moment = {.tv_nsec = 20000000};
 	pid_t again, before = t.pid;
 	struct ran r;
 
@@ -313,12 +309,10 @@ Test(targets, a_pid_that_is_used_again_replaces_nobodys_data)
 	again = python_with_pid(before);
 	cr_assert_eq(again, before, "clone3: %s", strerror(errno));
 	/* it is refused until it runs Python */
-	for (int i = 0; i < 500; i++) {
-		r = ctl(&d, "attach", pid, NULL);
-		if (r.status != 5)
-			break;
+	while ((r = ctl(&d, "attach", pid, NULL)).status == 5) {
+		cr_assert(!patience_over(), "it does not run Python: %s", r.err);
 		ran_free(&r);
-		nanosleep(&moment, NULL);
+		patience_step();
 	}
 	cr_assert_eq(r.status, 7, "status %d: %s", r.status, r.err);
 	cr_assert(strstr(r.err, "kept") && strstr(r.err, "detach"), "%s", r.err);

@@ -3,11 +3,10 @@
  * Two daemons on one target: each detects the other and names it at attach, in its status and in
  * its reports, as long as the other one is active.
  */
-#include <time.h>
-
 #include "base/cleanup.h"
 #include "harness/caps.h"
 #include "harness/daemon.h"
+#include "harness/patience.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 
@@ -20,15 +19,12 @@ static bool warns(const struct pyprofd *d, const char *what)
 	return strstr(status, what) != NULL;
 }
 
-/* The status checks for warnings every two seconds. */
+/* The daemon looks for other tracers every two seconds. */
 static void wait_until_warns(const struct pyprofd *d, const char *what, bool wanted)
 {
-	double end = traced_seconds() + 15;
-
 	while (warns(d, what) != wanted) {
-		cr_assert(traced_seconds() < end, "%s: not %s in time", what,
-			  wanted ? "said" : "taken back");
-		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+		cr_assert(!patience_over(), "%s: not %s", what, wanted ? "said" : "taken back");
+		patience_pass(PATIENCE_MOMENT_MS);
 	}
 }
 
@@ -58,7 +54,7 @@ Test(two_daemons, each_names_the_other)
 	struct pyprofd first, second;
 	struct traced t;
 
-	traced_ready(&t, NULL, traced_newest().exe, "load.py", NULL);
+	traced_ready(&t, NULL, traced_newest().exe, "load.py", "0.01", NULL);
 	pyprofd_start(&first, "--no-verify", "--pid", pid_text(pid, t.pid), NULL);
 	cr_assert(!warns(&first, "another tracer"));
 	pyprofd_start(&second, "--no-verify", "--pid", pid, NULL);
@@ -84,7 +80,7 @@ Test(two_daemons, the_first_ends_first)
 	struct traced t;
 	char pid[16];
 
-	traced_ready(&t, NULL, traced_newest().exe, "load.py", NULL);
+	traced_ready(&t, NULL, traced_newest().exe, "load.py", "0.01", NULL);
 	pyprofd_start(&first, "--no-verify", "--pid", pid_text(pid, t.pid), NULL);
 	pyprofd_start(&second, "--no-verify", "--pid", pid, NULL);
 	pyprofd_shutdown(&first);
@@ -105,7 +101,7 @@ Test(two_daemons, doctor_names_it)
 	struct pyprofd d;
 	struct traced t;
 
-	traced_ready(&t, NULL, traced_newest().exe, "load.py", NULL);
+	traced_ready(&t, NULL, traced_newest().exe, "load.py", "0.01", NULL);
 	pyprofd_start(&d, "--no-verify", "--pid", pid_text(pid, t.pid), NULL);
 	said = ctl_ok(&d, "doctor", pid, NULL);
 	snprintf(what, sizeof(what), "another tracer (pid %d)", (int)d.pid);

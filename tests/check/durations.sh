@@ -10,10 +10,11 @@ list() { git ls-files --cached --others --exclude-standard -- "$@" | grep -v '^t
 
 number='[0-9][0-9.]*[a-zA-Z]*'
 c="\.timeout = |(^|[^a-zA-Z0-9_.])(u|nano|clock_nano)?sleep *\([^)]*$number"
-c="$c|tv_[nu]?sec *= *[^;,}]*[1-9]|(^|[^a-zA-Z0-9_])(curl_multi_)?poll\(.*, *[0-9]*[1-9][0-9]*\)"
-c="$c|(traced_run|traced_work|patience_pass|ctl_answers)\([^;]*[^a-zA-Z0-9_.]$number"
-c="$c|(seconds|now|now_s|_ms|monotonic_ns)\(\)( - [a-zA-Z_>.-]+)? *([<>]=?|\+) *[^;]*[0-9A-Z]"
-c="$c|#define [A-Z_]*(_(S|MS|US|NS|SECONDS)|DEADLINE|PAUSE|WAIT)[[:space:]]+\(?$number"
+c="$c|tv_[nu]?sec *= *[^;,}]*[1-9]|(^|[^a-zA-Z0-9_])(curl_multi_)?poll\([^()]*, *[0-9]*[1-9][0-9]*\)"
+c="$c|(^|[^a-zA-Z0-9_])alarm\([1-9]|(traced_run|traced_work|ctl_answers)\([^;]*[^a-zA-Z0-9_.]$number"
+c="$c|(seconds|now|now_s|_ms|monotonic_ns)\(\)( - [a-zA-Z_>.-]+)? *(<|>[^=]|\+) *[^;]*[0-9A-Z]"
+named="#define [A-Z_]*(_(S|MS|US|NS|SECONDS)|DEADLINE|PAUSE|WAIT)[[:space:]]+\(?$number"
+waits="clock_(get|nano|monotonic)|(^|[^a-z_])[a-z_]*sleep *\(|poll *\(|traced_|patience_|server_rig_ms"
 js="setTimeout\(.*[0-9]|timeout: *[0-9]|timeout = *[0-9]|sleep\([0-9]"
 
 # shellcheck disable=SC2046 # names in this tree hold no blanks
@@ -21,8 +22,10 @@ found=$(
 	# Comments and strings are not code: remove both.
 	for file in $(list 'tests/unit/*.c' 'tests/integration/*.c' 'tests/e2e/*.c' 'tests/attack/*.c' \
 		'tests/harness/*.[ch]'); do
+		pattern=$c
+		! grep -qE "$waits" "$file" || pattern="$c|$named"
 		sed 's/"\([^"\\]\|\\.\)*"/""/g; s,/\*.*\*/,,; s,//.*,,; /^[[:space:]]*\*/s/.*//; /^[[:space:]]*"/s/.*//' "$file" |
-			grep -nE "$c" | sed "s,^,$file:,"
+			grep -nE "$pattern" | grep -v 'struct timespec times\[' | sed "s,^,$file:,"
 	done
 	grep -HnE "$js" $(list 'tests/browser/*.mjs')
 ) || true

@@ -36,7 +36,7 @@ void cpu_group_make(void)
 		cr_skip_test("needs the cpu controller of cgroup v1: %s: %s", CPU_GROUPS,
 			     strerror(errno));
 	}
-	group_write("cpu.cfs_period_us", CPU_GROUP_PERIOD_US);
+	group_write("cpu.cfs_period_us", CPU_GROUP_PERIOD);
 }
 
 bool cpu_group_made(void)

@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define CPU_GROUP_PERIOD_US 100000
+#define CPU_GROUP_PERIOD 100000 /* us */
 
 /* Make the cgroup, without a limit, or skip the test. */
 void cpu_group_make(void);
 /* Move a process, and thereby its future children, into the cgroup. */
 void cpu_group_add(pid_t pid);
-/* Microseconds per CPU_GROUP_PERIOD_US; -1: no limit. */
+/* Microseconds per CPU_GROUP_PERIOD; -1: no limit. */
 void cpu_group_quota(long us);
 /* Wait until its processes have ended, with a deadline, and remove the cgroup, if there is one. */
 void cpu_group_remove(void);

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/patience.h"
+
 #define FILE_NODE 2
 #define BUFFER	  (1u << 20)
 #define EMPTY	  (1u << 20) /* bytes of a file without content */
@@ -111,8 +113,8 @@ static void leave(int sig)
 }
 
 /*
- * Serve requests. Unmounts after FUSE_SECONDS, or when the test has died, because no other process
- * would.
+ * Serve requests. Unmounts when the program's time is over, or when the test has died, because no
+ * other process would.
  */
 static _Noreturn void run(const struct fuse_fs *fs)
 {
@@ -120,7 +122,7 @@ static _Noreturn void run(const struct fuse_fs *fs)
 	signal(SIGALRM, leave);
 	signal(SIGTERM, leave);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	alarm(FUSE_SECONDS);
+	alarm((unsigned int)patience_left().tv_sec + 1);
 	for (;;) {
 		const struct fuse_in_header *in = (const void *)request;
 		ssize_t n = read(dev, request, sizeof(request));

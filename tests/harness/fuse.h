@@ -2,14 +2,13 @@
 /*
  * A FUSE file system with one file, served by its own process over /dev/fuse, and mounted as a user
  * would. After fuse_silence(), its server takes requests without answering: processes that wait for
- * them cannot be killed before fuse_end(). It ends by itself after FUSE_SECONDS, or with the test.
+ * them cannot be killed before fuse_end(). It ends by itself when the program's time is over, or
+ * with the test.
  */
 #ifndef PYPROF_TESTS_HARNESS_FUSE_H
 #define PYPROF_TESTS_HARNESS_FUSE_H
 
 #include <sys/types.h>
-
-#define FUSE_SECONDS 50
 
 struct fuse_fs {
 	char dir[64], file[80];

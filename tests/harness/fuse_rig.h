@@ -5,7 +5,7 @@
  * serve its clients and the neighbour.
  *
  *	static struct fuse_rig rig;
- *	TestSuite(x, .init = fuse_rig_require, .fini = end, .timeout = 100);
+ *	TestSuite(x, .init = fuse_rig_require, .fini = end);
  *
  *	fuse_rig_mount(&rig, NULL);
  *	fuse_rig_daemon(&rig);
@@ -17,9 +17,6 @@
 #include "harness/daemon.h"
 #include "harness/fuse.h"
 #include "harness/traced.h"
-
-#define FUSE_RIG_STATUS 1.0  /* within this many seconds the daemon answers status and stop */
-#define FUSE_RIG_ATTACH 15.0 /* within this many seconds attach succeeds or reports its error */
 
 struct fuse_rig {
 	struct fuse_fs fs;
@@ -36,10 +33,12 @@ void fuse_rig_mount(struct fuse_rig *r, const char *content);
 void fuse_rig_daemon(struct fuse_rig *r);
 /* Start `exe tests/targets/SCRIPT FILE`, where FILE is the file on the FUSE file system. */
 void fuse_rig_hostile(struct fuse_rig *r, const char *exe, const char *script);
-/* Request the status from a daemon until the child has exited, within FUSE_RIG_ATTACH; fail if one
- * answer takes longer than FUSE_RIG_STATUS. Returns the child's exit code. */
+/*
+ * Request the status from a daemon until the child has exited. The file system stays silent until
+ * then, so a daemon that waits for it answers neither. Returns the child's exit code.
+ */
 int fuse_rig_serve_until(const struct pyprofd *of, pid_t child);
-/* Fail unless this daemon has received events of the neighbour and lost none. */
+/* Wait until this daemon has received events of the neighbour; fail if it lost one. */
 void fuse_rig_check_neighbour(const struct fuse_rig *r, const struct pyprofd *of);
 /*
  * End all processes and unmount. The server ends first: processes that wait for it cannot end

@@ -8,9 +8,8 @@
 
 #include "server/server.h"
 
-#define SERVER_RIG_DEADLINE_MS 15000
-#define GET(uri)	       "GET " uri " HTTP/1.1\r\nHost: x\r\n\r\n"
-#define HTTP_GET(uri)	       "GET " uri " HTTP/1.1\r\nHost: localhost\r\n\r\n"
+#define GET(uri)      "GET " uri " HTTP/1.1\r\nHost: x\r\n\r\n"
+#define HTTP_GET(uri) "GET " uri " HTTP/1.1\r\nHost: localhost\r\n\r\n"
 #define POST_TARGET_7                                                                              \
 	"POST /v1/targets HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{\"pid\": 7}"
 

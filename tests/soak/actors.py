@@ -31,7 +31,6 @@ MODES = (
     {"mode": "sample", "rate": 99}, {"mode": "sample", "rate": 99, "counters": "memory"},
 )
 RING = 4 << 20  # of targets with a mode of their own
-CLEAN = 5       # seconds after which no breakpoint may be left
 
 
 def formats_of(given):
@@ -262,7 +261,7 @@ class Tracer(Actor):
 
 def check_clean(server):
     """No process of the server has a breakpoint in its code."""
-    end = time.monotonic() + CLEAN
+    end = time.monotonic() + soak.DEADLINE
     while True:
         changed = {pid: kernel.changed_code(pid) for pid in kernel.process_tree(server.pid)}
         if not any(changed.values()):

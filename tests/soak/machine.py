@@ -53,7 +53,7 @@ CALM = min(60, SECONDS / 12)    # seconds without a daemon, before and after
 CALM_JUDGED = 20    # the least whose latencies are compared
 GROWTH_JUDGED = 600 # seconds, likewise
 SLOWER = 1.3        # allowed ratio of a median latency to what it was
-DRAIN = 600         # seconds: a receiver that was down is asked again after at most 5 minutes
+DRAIN = max(600, soak.DEADLINE)  # seconds: a receiver that was down is asked again after at most 5 minutes
 
 
 class Site:

@@ -7,7 +7,8 @@ one daemon gets commands to start, stop, clear, detach, attach and take snapshot
 Fails if a response is wrong or missing, if a command has an unexpected result, if events
 do not match their stacks although none were lost, if the daemon's memory grows or files stay open.
 
-SOAK_MINUTES (30), SOAK_SEED (the time; it is printed), SOAK_ARGS (pyprofd's), PYPROF_BUILD (build).
+SOAK_MINUTES (30), SOAK_STEPS (0: commands at least, however long they take), SOAK_SEED (the time; it is printed),
+SOAK_ARGS (pyprofd's), PYPROF_BUILD (build).
 """
 
 import glob
@@ -31,9 +32,12 @@ import answers  # noqa: E402
 
 BUILD = os.environ.get("PYPROF_BUILD", "build")
 MINUTES = float(os.environ.get("SOAK_MINUTES", "30"))
+STEPS = int(os.environ.get("SOAK_STEPS", "0"))
 ARGS = os.environ.get("SOAK_ARGS", "").split()
 SEED = int(os.environ.get("SOAK_SEED", str(int(time.time()))))
-DEADLINE = 180
+# Until the end of the time that run.sh gives this program, less what ending takes; alone: of one event
+UNTIL = float(os.environ.get("PYPROF_TEST_UNTIL", "0"))
+DEADLINE = max(1, UNTIL - 20 - time.monotonic()) if UNTIL else 180
 RETRIES = 4            # of requests that the daemon dropped
 DROPPED = (http.client.RemoteDisconnected, http.client.IncompleteRead, ConnectionResetError, BrokenPipeError)
 CLIENTS = 3            # per server
@@ -369,7 +373,7 @@ def python_with_gevent():
 def soak(soaking, clients, seconds):
     begin = time.monotonic()
     end, shown, steps = begin + seconds, begin, 0
-    while time.monotonic() < end:
+    while time.monotonic() < end or steps < STEPS:
         soaking.step()
         steps += 1
         check_clients(clients)
@@ -395,6 +399,8 @@ def report(soaking, clients, steps):
     print("attaches refused because the machine was too busy: %d" % soaking.late)
     print("snapshots whose rows were added up: %d" % soaking.snapshots)
     print("frames that were suspended when tracing began: %(unseen)d" % soaking.sums)
+    if not soaking.sums["events"]:
+        raise Failure("nothing was traced")
     if soaking.sums["unmatched"] > soaking.explained:
         raise Failure("events fit no stack, and none were lost")
     if soaking.sums["unseen"] > soaking.begun * UNSEEN_MAX:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Six threads that call functions all the time and check the results: load.py
+"""Six threads that call functions all the time and check the results: load.py [PAUSE]
 
+PAUSE: seconds that each of them sleeps after each round (0).
 Prints `ready`, then executes commands from stdin:
 
     fork N   N children, each: `child PID`, works, waits, works again; `forked` when all are there
@@ -15,11 +16,13 @@ import _thread
 import os
 import subprocess
 import sys
+import time
 import warnings
 
 from proto import read_line, say
 
 THREADS = 6
+PAUSE = float(sys.argv[1]) if len(sys.argv) > 1 else 0
 OTHER = "echo executed; read line; exit 0"
 
 
@@ -76,6 +79,8 @@ class Worker:
         while not Worker.stop or not self.rounds:
             self.right = work() and self.right
             self.rounds += 1
+            if PAUSE:
+                time.sleep(PAUSE)
         self.ended.release()
 
 

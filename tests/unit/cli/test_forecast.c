@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/sockpath.h"
+#include "harness/patience.h"
 #include "harness/temp_dir.h"
 #include "harness/test.h"
 
@@ -25,7 +26,7 @@ static pid_t serve(const char *path, const char *body)
 	if (pid == 0) {
 		int to = accept(fd, NULL, NULL);
 
-		alarm(20);
+		alarm((unsigned int)patience_left().tv_sec + 1);
 		(void)!read(to, request, sizeof(request));
 		dprintf(to,
 			"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"

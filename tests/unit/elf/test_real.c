@@ -175,7 +175,7 @@ Test(elf_real, flipped_bytes)
 	size_t size;
 	uint8_t *data = smallest(&size);
 
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 100; i++) {
 		size_t at[8];
 		uint8_t was[8];
 

@@ -20,13 +20,16 @@
 
 #include "elf/image.h"
 #include "harness/interpreters.h"
+#include "harness/plans.h"
 #include "harness/test.h"
 #include "plan/plan.h"
 #include "python/layout.h"
 
-#define FLIPS	    400u /* a third of each kind; for all interpreters together */
-#define TRUNCATIONS 60u
-#define MISLED	    100u /* number of changed entries of the opcode table */
+/* For all interpreters together; times EVERY, if plans_every() */
+#define FLIPS	    120u /* a third of each kind */
+#define TRUNCATIONS 20u
+#define MISLED	    40u /* number of changed entries of the opcode table */
+#define EVERY	    4u
 #define FUNCTION    2
 #define INTERVAL    192u /* by then both disassemblies have the same boundaries again */
 
@@ -363,15 +366,18 @@ static struct kind kind_of(const struct interpreter *py)
 
 	cr_assert_gt(size, sizeof(eh));
 	memcpy(&eh, data, sizeof(eh));
-	k.type = eh.e_type;
-	k.symbols = has_symbols(data, size);
+	if (plans_every()) {
+		k.type = eh.e_type;
+		k.symbols = has_symbols(data, size);
+	}
 	free(data);
 	return k;
 }
 
 /*
- * The builds that differ most: one per way of leaving a frame, old and new, and of each one per kind of
- * file. Two releases of a distribution have the same kinds: damage to the second one proves nothing new.
+ * The builds that differ most: one per way of leaving a frame, old and new; if plans_every(), of each
+ * one per kind of file. Two releases of a distribution have the same kinds: damage to the second one
+ * proves nothing new.
  */
 static size_t choose_interpreters(struct interpreter v[INTERPRETERS_MAX])
 {
@@ -400,18 +406,19 @@ static void damage(unsigned int part, unsigned int parts)
 {
 	struct interpreter v[INTERPRETERS_MAX];
 	size_t n = choose_interpreters(v);
+	const unsigned int times = plans_every() ? EVERY : 1;
 
 	cr_assert(n, "no interpreter to damage");
 	for (size_t i = part; i < n; i += parts) {
 		struct corpus c;
 
 		corpus_open(&c, &v[i]);
-		for (unsigned int k = 0; k < FLIPS / n + 1; k++)
+		for (unsigned int k = 0; k < times * FLIPS / n + 1; k++)
 			flip(&c, k % 3);
-		for (unsigned int k = 0; k < TRUNCATIONS / n + 1; k++)
+		for (unsigned int k = 0; k < times * TRUNCATIONS / n + 1; k++)
 			truncate_at(&c, next_random(&c) % 2 ? c.size / 512 * (next_random(&c) % 512)
 							    : c.size - 1 - next_random(&c) % 8192);
-		for (unsigned int k = 0; c.table && k < MISLED / n + 1; k++)
+		for (unsigned int k = 0; c.table && k < times * MISLED / n + 1; k++)
 			mislead(&c);
 		corpus_close(&c);
 	}

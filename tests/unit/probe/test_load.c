@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "harness/patience.h"
 #include "harness/test.h"
 
 /* What is loaded: it waits until it may end. */
@@ -95,9 +96,9 @@ Test(load, one_at_a_time)
 	for (int i = 0; i < 3; i++)
 		l[i] = start(&jobs[i]);
 	await(&begun, 1);
-	cr_assert(!load_done(l[0]) && !load_done(l[1]) && !is_signalled(50));
+	cr_assert(!load_done(l[0]) && !load_done(l[1]) && !is_signalled(PATIENCE_MOMENT_MS));
 	allow(1);
-	cr_assert(is_signalled(10000));
+	cr_assert(is_signalled(patience_left_ms()));
 	cr_assert(load_done(l[0]) && !load_done(l[2]));
 	assert_err(load_end(l[0]), -7);
 	cr_assert(!is_signalled(0));
@@ -124,7 +125,7 @@ Test(load, abandoned)
 	cr_assert(running.free && waiting.free && waiting.order == 0);
 	await(&begun, 2);
 	for (int i = 0; i < 3 && !load_done(last); i++)
-		cr_assert(is_signalled(10000));
+		cr_assert(is_signalled(patience_left_ms()));
 	cr_assert(load_done(last));
 	load_abandon(last);
 	cr_assert(ended.free && freed == 3);

@@ -289,7 +289,7 @@ static void simulate(uint64_t seed, int steps, int greenlets)
 
 Test(property, well_formed)
 {
-	for (uint64_t seed = 1; seed <= 1500; seed++)
+	for (uint64_t seed = 1; seed <= 500; seed++)
 		simulate(seed, 20 + (int)(seed % 300), 0);
 	simulate(1, 20000, 0);
 	check_no_leaks();
@@ -297,7 +297,7 @@ Test(property, well_formed)
 
 Test(property, well_formed_with_greenlets)
 {
-	for (uint64_t seed = 1; seed <= 1500; seed++)
+	for (uint64_t seed = 1; seed <= 500; seed++)
 		simulate(seed, 20 + (int)(seed % 300), SIM_STACKS);
 	simulate(1, 20000, SIM_STACKS);
 	check_no_leaks();
@@ -409,21 +409,21 @@ static void malformed(uint64_t seed, const struct profile_limits *limits, bool c
 
 Test(property, malformed)
 {
-	for (uint64_t seed = 1; seed <= 3000; seed++)
+	for (uint64_t seed = 1; seed <= 1000; seed++)
 		malformed(seed, NULL, false);
 	check_no_leaks();
 }
 
 Test(property, malformed_with_calls)
 {
-	for (uint64_t seed = 1; seed <= 3000; seed++)
+	for (uint64_t seed = 1; seed <= 1000; seed++)
 		malformed(seed, NULL, true);
 	check_no_leaks();
 }
 
 Test(property, malformed_at_the_caps)
 {
-	for (unsigned int seed = 1; seed <= 3000; seed++) {
+	for (unsigned int seed = 1; seed <= 1000; seed++) {
 		const struct profile_limits limits = {
 			.nodes = 1 + seed % 20,
 			.funcs = 1 + seed % 4,

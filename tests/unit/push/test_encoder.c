@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 
+#include "harness/patience.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
 #include "push/kinds.h"
@@ -54,7 +55,7 @@ static struct encoder_result *wait_for(struct encoder *e)
 	struct encoder_result *r;
 
 	while (!(r = encoder_take(e)))
-		cr_assert_eq(poll(&p, 1, 60000), 1);
+		cr_assert_eq(poll(&p, 1, patience_left_ms()), 1);
 	return r;
 }
 

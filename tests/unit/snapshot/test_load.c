@@ -210,13 +210,14 @@ Test(load, truncated_anywhere)
 	check_no_leaks();
 }
 
+/* In each byte two or three of its bits, all eight of them in turn */
 Test(load, flipped_bits)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
 	size_t size, loaded = 0;
 	_cleanup_free_ char *saved = save(s, &size);
 
-	for (size_t i = 0; i < size * 8; i++) {
+	for (size_t i = 0; i < size * 8; i += 3) {
 		struct snapshot *l = NULL;
 		struct diag diag = {0};
 

@@ -14,6 +14,7 @@
 
 #include "base/reaper.h"
 #include "harness/temp_dir.h"
+#include "harness/patience.h"
 #include "harness/test.h"
 #include "verify/cache.h"
 #include "verify/offload.h"
@@ -102,7 +103,7 @@ static struct selftest_result run(void (*helper)(const struct verify_opts *o, in
 	while (!selftest_poll(s, &r)) {
 		struct pollfd p = {.fd = selftest_fd(s), .events = POLLIN};
 
-		cr_assert(poll(&p, 1, 10000) == 1 && selftest_deadline(s) > 0);
+		cr_assert(poll(&p, 1, patience_left_ms()) == 1 && selftest_deadline(s) > 0);
 	}
 	selftest_free(s);
 	check_reaped();
