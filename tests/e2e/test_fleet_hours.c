@@ -88,7 +88,8 @@ static void assert_list(const char *label)
 
 static void drop_hour(uint64_t hour)
 {
-	free(fleet_ask("ALTER TABLE %s.profiles DROP PARTITION %" PRIu64, fleet_database, hour));
+	free(fleet_ask("ALTER TABLE %s.profiles DROP PARTITION %" PRIu64, fleet_rig_database,
+		       hour));
 }
 
 /* Afterwards the profiles of these hours are removed: the sums are really those of `hours`. */
@@ -117,7 +118,7 @@ static void check_sums(const char *test, const char *mode)
 	free(text);
 	text = fleet_ask("SELECT count() FROM system.tables WHERE database = '%s' AND name LIKE "
 			 "'hours_of%%'",
-			 fleet_database);
+			 fleet_rig_database);
 	cr_assert_str_eq(text, "0\n");
 	free(text);
 }
@@ -146,7 +147,7 @@ static void late_intervals_are_added(void)
 	fleet_put(6, 2); /* again: equal rows, merged or not */
 	fleet_assert_all_there();
 	rollup("1");
-	free(fleet_ask("OPTIMIZE TABLE %s.profiles PARTITION %" PRIu64 " FINAL", fleet_database,
+	free(fleet_ask("OPTIMIZE TABLE %s.profiles PARTITION %" PRIu64 " FINAL", fleet_rig_database,
 		       first_hour + 1));
 	fleet_assert_all_there();
 	free(ctl_ok(&fleet_d, "fleet", "rollup", NULL));
@@ -204,10 +205,10 @@ static void fill_again(uint64_t hour)
 		fleet_ask("SELECT arrayStringConcat(groupArray(if(name = 'function', 'if(kind = 1, "
 			  "function + 1, function)', name)), ', ') FROM system.columns WHERE "
 			  "database = '%s' AND table = 'hours'",
-			  fleet_database);
+			  fleet_rig_database);
 
 	free(fleet_ask("INSERT INTO %s.hours SELECT %s FROM %s.hours WHERE hour = %" PRIu64,
-		       fleet_database, columns, fleet_database, hour));
+		       fleet_rig_database, columns, fleet_rig_database, hour));
 }
 
 /*
@@ -223,7 +224,7 @@ static void an_hour_that_was_filled_twice(void)
 		fill_again(first_hour + 1);
 		if (merged)
 			free(fleet_ask("OPTIMIZE TABLE %s.hours PARTITION %" PRIu64 " FINAL",
-				       fleet_database, first_hour + 1));
+				       fleet_rig_database, first_hour + 1));
 		fleet_assert_all_there();
 		rollup("1");
 		rollup("0");

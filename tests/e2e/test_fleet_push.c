@@ -88,7 +88,7 @@ static uint64_t parts(const char *condition)
 	return number(
 		fleet_ask("SELECT count() FROM system.parts WHERE database = '%s' AND table IN "
 			  "('functions', 'stacks')%s",
-			  fleet_database, condition));
+			  fleet_rig_database, condition));
 }
 
 /* Alone and in batches, and once more: equal to the files. Names are inserted once. */
@@ -200,9 +200,9 @@ static void intervals_of_a_refused_batch_are_sent_one_by_one(void)
 	json_decref(push);
 	pyprofd_shutdown(&d);
 	traced_finish(&t);
-	cr_assert_geq(number(fleet_ask("SELECT count() FROM %s.profiles", fleet_database)), 6);
-	cr_assert_eq(number(fleet_ask("SELECT uniqExact(id) FROM %s.profiles", fleet_database)),
-		     number(fleet_ask("SELECT count() FROM %s.profiles", fleet_database)));
+	cr_assert_geq(number(fleet_ask("SELECT count() FROM %s.profiles", fleet_rig_database)), 6);
+	cr_assert_eq(number(fleet_ask("SELECT uniqExact(id) FROM %s.profiles", fleet_rig_database)),
+		     number(fleet_ask("SELECT count() FROM %s.profiles", fleet_rig_database)));
 	kill(proxy, SIGKILL);
 	cr_assert(waitpid(proxy, NULL, 0) == proxy);
 }
@@ -242,11 +242,11 @@ static void tables_of_another_version_are_refused(void)
 
 	fleet_begin(__func__);
 	fleet_make_files("trace");
-	free(fleet_ask("CREATE DATABASE %s", fleet_database));
+	free(fleet_ask("CREATE DATABASE %s", fleet_rig_database));
 	free(fleet_ask(
 		"CREATE TABLE %s.profiles (id FixedString(16), day Date) ENGINE = MergeTree() "
 		"PARTITION BY day ORDER BY id",
-		fleet_database));
+		fleet_rig_database));
 	ctl_fails(&fleet_d, PYP_EXIT_FAILURE, "of another version", "fleet", "init", NULL);
 	ctl_fails(&fleet_d, PYP_EXIT_FAILURE, "of another version", "fleet", "insert",
 		  fleet_files[0], NULL);

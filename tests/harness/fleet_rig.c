@@ -18,7 +18,7 @@ struct pyprofd fleet_d;
 struct clickhouse fleet_server;
 char fleet_files[FLEET_HOSTS][128];
 uint64_t fleet_start_ns, fleet_step_ns;
-char fleet_database[16] = "fleet";
+char fleet_rig_database[16] = "fleet";
 
 static const char program[] = "import json, sys, threading, time\n"
 			      "def tokens(n):\n"
@@ -35,7 +35,7 @@ static const char program[] = "import json, sys, threading, time\n"
 
 const char *fleet_url(int port, char *out, size_t size)
 {
-	return clickhouse_address(port, fleet_database, out, size);
+	return clickhouse_address(port, fleet_rig_database, out, size);
 }
 
 void fleet_use(int port)
@@ -63,7 +63,7 @@ void fleet_begin(const char *test)
 	static unsigned int n;
 
 	fprintf(stderr, "-- %s\n", test);
-	snprintf(fleet_database, sizeof(fleet_database), "fleet%u", ++n);
+	snprintf(fleet_rig_database, sizeof(fleet_rig_database), "fleet%u", ++n);
 	fleet_use(fleet_server.port);
 	fleet_start_ns = ((uint64_t)time(NULL) - 1800) * 1000000000;
 	fleet_step_ns = 0;

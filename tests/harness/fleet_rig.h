@@ -21,7 +21,7 @@ extern char fleet_files[FLEET_HOSTS][128];
 /* When the interval of the first host begins, and by how much each other one is later */
 extern uint64_t fleet_start_ns, fleet_step_ns;
 /* The name of the current database */
-extern char fleet_database[16];
+extern char fleet_rig_database[16];
 
 /* One server for a program's tests, as its start takes seconds of CPU time: a Criterion test runs them all. */
 void fleet_setup(void);
