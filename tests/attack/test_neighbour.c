@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A target with more events than the daemon can read, next to one with a moderate rate whose events
- * exceed its ring in total: only the first one loses events. The second one's rate is relative to
- * the events of the first one that the daemon reads, so that it does not depend on the machine.
+ * A target with more events than the daemon can read, next to one with fewer whose events exceed its
+ * ring in total: only the first one loses events. The test stops the daemon while both make events, and
+ * then lets it work for a while, so that the ratio of events to the daemon's CPU time does not depend on
+ * the machine.
  */
 #include <jansson.h>
 #include <signal.h>
@@ -15,15 +16,18 @@
 #include "harness/test.h"
 #include "harness/traced.h"
 
-#define QUOTA_US (CPU_GROUP_PERIOD / 50) /* 2 % */
-#define RING	 "2M"			 /* some 50,000 events; one call of work() makes 4 */
-#define FLOOD	 "work 0 50000"		 /* four rings */
-#define FOREVER	 "work 0 1000000000"
-/* A round fills a tenth of the ring. Meanwhile the daemon reads twice as many of the other's events. */
-#define ROUNDS	 25
-#define CALLS	 1000
-#define ROUND	 "work 0 1000"
-#define OF_OTHER 8000
+#define QUOTA_US (CPU_GROUP_PERIOD / 100) /* 1 %: the test sees in time how much it has worked */
+#define RING	 "8M"			  /* some 200,000 events; one call of work() makes 4 */
+
+/*
+ * In each round, one target fills its ring, the other one a sixth of it, and the daemon has the CPU time
+ * for three times as many events as the other one's: it never empties the first ring.
+ */
+#define FLOOD  "work 0 60000"
+#define CALLS  8000
+#define ROUND  "work 0 8000"
+#define READ   96000
+#define ROUNDS 12
 
 static struct pyprofd d;
 static struct traced loud, paced;
@@ -60,11 +64,41 @@ static json_int_t number(const struct traced *t, const char *name)
 	return n;
 }
 
-static void wait_for_events(const struct traced *t, json_int_t n)
+/* Let targets make events while the daemon is stopped. other: NULL: only the first. */
+static void make_events(struct traced *other)
 {
-	while (number(t, "events") < n) {
+	assert_ok(kill(d.pid, SIGSTOP));
+	traced_say(&loud, FLOOD);
+	if (other)
+		traced_say(other, ROUND);
+	traced_expect(&loud, "worked");
+	if (other)
+		traced_expect(other, "worked");
+	assert_ok(kill(d.pid, SIGCONT));
+}
+
+/* CPU time of the daemon for one event, seconds. It is asked rarely, as that takes CPU time, too. */
+static double cost(void)
+{
+	const json_int_t from = number(&loud, "events");
+	const double begun = patience_cpu_s(d.pid);
+
+	make_events(NULL);
+	do {
 		cr_assert(!patience_over(), "the daemon does not read");
-		patience_pass(PATIENCE_MOMENT_MS);
+		patience_pass(PATIENCE_WHILE_MS);
+	} while (number(&loud, "pending_bytes"));
+	return (patience_cpu_s(d.pid) - begun) / (double)(number(&loud, "events") - from);
+}
+
+/* Not by its status, which it only answers between two turns of reading. */
+static void let_it_work(double cpu_s)
+{
+	const double until = patience_cpu_s(d.pid) + cpu_s;
+
+	while (patience_cpu_s(d.pid) < until) {
+		cr_assert(!patience_over(), "the daemon does not work");
+		patience_step();
 	}
 }
 
@@ -87,21 +121,12 @@ static json_int_t seen_calls(const struct traced *t)
 	return n;
 }
 
-/* The daemon is stopped until the target has lost events: then its ring is full. */
-static void overload(struct traced *t)
-{
-	assert_ok(kill(d.pid, SIGSTOP));
-	traced_say(t, FLOOD);
-	traced_expect(t, "worked");
-	traced_say(t, FOREVER);
-	assert_ok(kill(d.pid, SIGCONT));
-}
-
 Test(neighbour, of_an_overload_loses_nothing)
 {
 	const char *exe = traced_newest().exe;
 	char pids[2][16];
 	json_int_t theirs, its;
+	double event;
 
 	traced_ready(&loud, pids[0], exe, "process_tree.py", NULL);
 	traced_ready(&paced, pids[1], exe, "process_tree.py", NULL);
@@ -111,17 +136,16 @@ Test(neighbour, of_an_overload_loses_nothing)
 	/* Excludes helper processes, which still measure costs. */
 	cpu_group_add(d.pid);
 	cpu_group_quota(QUOTA_US);
-	overload(&loud);
+	event = cost();
 	for (int i = 0; i < ROUNDS; i++) {
-		traced_say(&paced, ROUND);
-		traced_expect(&paced, "worked");
-		wait_for_events(&loud, number(&loud, "events") + OF_OTHER);
+		make_events(&paced);
+		let_it_work(READ * event);
 	}
 	cpu_group_quota(-1);
 	theirs = number(&loud, "lost");
 	its = number(&paced, "lost");
-	fprintf(stderr, "  lost: %lld of the overload, %lld of its neighbour\n", (long long)theirs,
-		(long long)its);
+	fprintf(stderr, "  lost: %lld of the overload, %lld of its neighbour; %.0f ns per event\n",
+		(long long)theirs, (long long)its, event * 1e9);
 	cr_assert_gt(theirs, 0, "there was no overload");
 	cr_expect_eq(its, 0, "the neighbour has lost %lld events", (long long)its);
 	cr_expect_eq(seen_calls(&paced), ROUNDS * CALLS);

@@ -164,6 +164,17 @@ static void until_state(const char *state)
 	}
 }
 
+/*
+ * The daemon is stopped meanwhile: then there is more to read than an answer may take, however slow
+ * the target is.
+ */
+static void fill_ring(void)
+{
+	assert_ok(kill(d.pid, SIGSTOP));
+	traced_work(&t, PATIENCE_WHILE_MS);
+	assert_ok(kill(d.pid, SIGCONT));
+}
+
 Test(overload, status_and_stop_are_answered)
 {
 	double status = 0, stop = 0;
@@ -178,7 +189,7 @@ Test(overload, status_and_stop_are_answered)
 
 		free(ctl_ok(&d, "start", NULL));
 		cpu_group_quota(QUOTA_US);
-		traced_work(&t, PATIENCE_WHILE_MS); /* the ring fills */
+		fill_ring();
 		a = answered(STATUS);
 		b = answered(STOP);
 		status = a > status ? a : status;
