@@ -14,6 +14,7 @@
 #include "harness/test.h"
 
 #define LARGE_NODES   100000u
+#define MANY_NODES    20000u
 #define LARGE_THREADS 16u
 #define LARGE_FUNCS   5000u
 #define DEEP_NODES    20000u
@@ -145,7 +146,7 @@ static struct snapshot *with_counters(struct snapshot *s, unsigned int seed)
 }
 
 /* Many contexts, as of a service: many branches, some 60 deep, few with a large share. */
-static struct snapshot *large(void)
+static struct snapshot *large(uint32_t nodes)
 {
 	struct snapshot *s = snapshot_new();
 	unsigned int seed = 1;
@@ -153,9 +154,9 @@ static struct snapshot *large(void)
 	large_target(s);
 	large_funcs(s, LARGE_FUNCS);
 	s->threads = snapshot_alloc(s, LARGE_THREADS, sizeof(*s->threads));
-	s->nodes = snapshot_alloc(s, LARGE_NODES, sizeof(*s->nodes));
+	s->nodes = snapshot_alloc(s, nodes, sizeof(*s->nodes));
 	for (uint32_t t = 0; t < LARGE_THREADS; t++) {
-		uint32_t end = LARGE_NODES / LARGE_THREADS * (t + 1), root = s->nnodes;
+		uint32_t end = nodes / LARGE_THREADS * (t + 1), root = s->nnodes;
 
 		add_thread(s, t, 2000000000);
 		while (s->nnodes < end) {
@@ -476,9 +477,10 @@ int main(int argc, char **argv)
 	save_all(snapshot_hostile(), argv[1], "hostile", all);
 	save_all(whole(), argv[1], "whole", all);
 	save_all(snapshot_build("target 42\n"), argv[1], "empty", all);
-	save_all(large(), argv[1], "large", compared);
-	save_all(with_counters(large(), 3), argv[1], "large_counters", page);
-	save_all(with_waits(large(), 4), argv[1], "large_waits", page);
+	save_all(large(MANY_NODES), argv[1], "many", compared);
+	save_all(large(LARGE_NODES), argv[1], "large", compared);
+	save_all(with_counters(large(LARGE_NODES), 3), argv[1], "large_counters", page);
+	save_all(with_waits(large(LARGE_NODES), 4), argv[1], "large_waits", page);
 	save_all(wide(), argv[1], "wide", page);
 	save_all(deep(), argv[1], "deep", page);
 	save_all(extreme(), argv[1], "extreme", page);

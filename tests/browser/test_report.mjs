@@ -3,7 +3,6 @@
 // plain text.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { join, resolve } from 'node:path';
 import { contexts, functions, ownInThread } from './figures.mjs';
@@ -24,9 +23,9 @@ import { exact, tableRows, topRows, sortBy, frames } from './report.mjs';
 useBrowser({ reports: REPORTS });
 
 test('sorts by any column, both ways', async () => {
-	const { rows, ids } = functions(snapshot('large'));
+	const { rows, ids } = functions(snapshot('many'));
 
-	await withReport('large', {}, async (page) => {
+	await withReport('many', {}, async (page) => {
 		for (const field of ['cum_wall', 'tot_cpu', 'ncalls']) {
 			await sortBy(page, field);
 			await page.waitForSelector(`.tabulator-col[tabulator-field=${field}][aria-sort=descending]`);
@@ -43,10 +42,10 @@ test('sorts by any column, both ways', async () => {
 });
 
 test('a regular expression filters the table and lights up the flame graph', async () => {
-	const json = snapshot('large');
+	const json = snapshot('many');
 	const { rows, ids } = functions(json);
 
-	await withReport('large', {}, async (page) => {
+	await withReport('many', {}, async (page) => {
 		const matching = [...rows.values()].filter((r) => /function_(17|18)\d /.test(`${r.label} ${r.f.file}:${r.f.line}`));
 
 		await page.fill('#search', 'function_(17|18)\\d ');
@@ -444,39 +443,62 @@ async function cpu(devtools) {
 	return metrics.find((m) => m.name === 'TaskDuration').value;
 }
 
-// A report of that name opened in a page of its own: its CPU time, and that of parsing `json` there.
-async function opening(t, name, json) {
+// A page whose main thread's CPU time is known
+async function timed(body) {
 	const context = await world.browser.newContext({ viewport: { width: 1400, height: 1000 } });
 	const page = await context.newPage();
 	const devtools = await context.newCDPSession(page);
 
 	page.setDefaultTimeout(left());
 	await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
-	await page.goto(`${world.server.origin}/reports/${name}.html`);
-	await page.waitForSelector('html[data-ready]');
-	const open = await cpu(devtools);
-	const wall = Number(await page.getAttribute('html', 'data-ready')) / 1000;
-	if (name === 'large')
-		await picture(page, 'large');
-	const handle = await page.evaluateHandle((text) => ({ text }), json);
-	const before = await cpu(devtools);
-	await handle.evaluate((it) => { it.parsed = [1, 2, 3, 4].map(() => JSON.parse(it.text)); });
-	const parse = (await cpu(devtools) - before) / 4;
-	await context.close();
-	t.diagnostic(`${name}: ready after ${wall.toFixed(2)} s, ${open.toFixed(2)} s of CPU, as ${(open / parse).toFixed(1)} times JSON.parse`);
-	return open / parse;
+	try {
+		return await body(page, devtools);
+	} finally {
+		await context.close();
+	}
 }
 
+// The CPU time of opening a report of that name
+function opening(t, name) {
+	return timed(async (page, devtools) => {
+		await page.goto(`${world.server.origin}/reports/${name}.html`);
+		await page.waitForSelector('html[data-ready]');
+		const open = await cpu(devtools);
+		const wall = Number(await page.getAttribute('html', 'data-ready')) / 1000;
+		if (name === 'large')
+			await picture(page, 'large');
+		t.diagnostic(`${name}: ready after ${wall.toFixed(2)} s, ${open.toFixed(2)} s of CPU`);
+		return open;
+	});
+}
+
+const ROUNDS = 8;
+
 // Beside JSON.parse of a profile of that size in the same browser: a machine that parses it in 0.15 s
-// opens the report in less than 3 s.
-test('100,000 contexts open as fast as their JSON is parsed 20 times', async (t) => {
-	const json = readFileSync(join(REPORTS, 'large.json'), 'utf8');
+// opens the report in less than 3 s. Both are CPU time, measured in turn, of which some 10 were seen. Where the machine
+// gives one of them a slower CPU, a round is wrong by a factor of two, in less than one of 10 cases; all of them, once in
+// 10^8.
+test('100,000 contexts open as fast as their JSON is parsed 20 times', (t) =>
+	timed(async (page, devtools) => {
+		const parsing = async () => {
+			const before = await cpu(devtools);
 
-	for (const name of ['large', 'large_counters', 'large_waits', 'wide']) {
-		let least = Infinity;
+			await page.evaluate(() => [1, 2].map(() => JSON.parse(self.text).nodes.length));
+			return ((await cpu(devtools)) - before) / 2;
+		};
 
-		for (let round = 0; round < 3 && least >= 20; round++)
-			least = Math.min(least, await opening(t, name, json));
-		assert.ok(least < 20, `${name}: ${least} times JSON.parse`);
-	}
-});
+		// From a page without a policy of its own
+		await page.evaluate(async (url) => { self.text = await (await fetch(url)).text(); }, `${world.server.origin}/reports/large.json`);
+		for (const name of ['large', 'large_counters', 'large_waits', 'wide']) {
+			let least = Infinity;
+
+			for (let round = 0; round < ROUNDS && least >= 20; round++) {
+				const open = await opening(t, name);
+
+				least = Math.min(least, open / (await parsing()));
+			}
+			t.diagnostic(`${name}: as ${least.toFixed(1)} times JSON.parse`);
+			assert.ok(least < 20, `${name}: ${least} times JSON.parse`);
+		}
+	}),
+);

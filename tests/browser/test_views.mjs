@@ -70,12 +70,12 @@ test('a legend says what colours mean', async () => {
 });
 
 test('many threads are grouped by name, and can be chosen as groups and one by one', async () => {
-	const json = snapshot('large');
+	const json = snapshot('many');
 	const names = json.threads.map((t) => t.name.replace(/\d+/g, '#'));
 	const many = names.find((n, i) => names.indexOf(n) !== i);
 	const group = json.threads.filter((_, i) => names[i] === many);
 
-	await withReport('large', {}, async (page) => {
+	await withReport('many', {}, async (page) => {
 		assert.ok(await page.isChecked('#by-name'));
 		const row = page.locator('#threads-table .tabulator-row', { hasText: `${group.length} threads` });
 

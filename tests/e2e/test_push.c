@@ -202,7 +202,7 @@ Test(push, intervals_add_up_to_the_run)
 	patience_until(none_waits, NULL, "the requests");
 	free(ctl_ok(&d, "shutdown", NULL));
 	r = pyprofd_wait(&d);
-	cr_assert_str_eq(r.err, "");
+	cr_assert_null(strstr(r.err, "not sent"), "%s", r.err);
 	ran_free(&r);
 	pyprofd_deinit(&d);
 	assert_diag_ok(snapshot_load(path, &s, &diag), &diag);
