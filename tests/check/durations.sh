@@ -15,7 +15,7 @@ c="$c|(^|[^a-zA-Z0-9_])alarm\([1-9]|(traced_run|traced_work|ctl_answers)\([^;]*[
 c="$c|(seconds|now|now_s|_ms|monotonic_ns)\(\)( - [a-zA-Z_>.-]+)? *(<|>[^=]|\+) *[^;]*[0-9A-Z]"
 named="#define [A-Z_]*(_(S|MS|US|NS|SECONDS)|DEADLINE|PAUSE|WAIT)[[:space:]]+\(?$number"
 waits="clock_(get|nano|monotonic)|(^|[^a-z_])[a-z_]*sleep *\(|poll *\(|traced_|patience_|server_rig_ms"
-js="setTimeout\(.*[0-9]|timeout: *[0-9]|timeout = *[0-9]|sleep\([0-9]"
+js="setTimeout\(.*[0-9]|timeout: *[0-9]|timeout = *[0-9]|(^|[^.a-zA-Z])sleep\([0-9]"
 
 # shellcheck disable=SC2046 # names in this tree hold no blanks
 found=$(

@@ -2,10 +2,6 @@
 /* Requirements of tests: see caps.h. */
 #include "harness/caps.h"
 
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "harness/test.h"
 #include "probe/probe.h"
 
@@ -21,26 +17,6 @@ void caps_require_bpf(void)
 	if (required && strstr(required, "bpf"))
 		cr_assert_fail("bpf is required, but %s", why);
 	cr_skip_test("needs bpf, but %s", why);
-}
-
-#define CALLS	20000
-#define SLOW_NS 600 /* usual: 160; slow: 1,050 and more */
-
-static double cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
-}
-
-bool caps_slow_traps(void)
-{
-	const double begun = cpu_ns();
-
-	for (int i = 0; i < CALLS; i++)
-		syscall(SYS_getppid);
-	return cpu_ns() - begun > (double)CALLS * SLOW_NS;
 }
 
 bool caps_virtual(void)

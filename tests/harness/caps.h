@@ -16,12 +16,6 @@
 void caps_require_bpf(void);
 
 /*
- * Returns whether traps are slow: in some virtual machines, a system call, a page fault or a probe's
- * hit takes 10 times as long as usual, because a hypervisor handles them in software.
- */
-bool caps_slow_traps(void);
-
-/*
  * Returns whether this is a virtual machine. If its hypervisor handles page tables in software, a CPU may not
  * see for tens of milliseconds what another one has changed.
  */

@@ -492,27 +492,6 @@ json_t *ctl_status(const struct pyprofd *d)
 	return root;
 }
 
-bool ctl_answers(const struct pyprofd *d, double seconds)
-{
-	double end = traced_seconds() + seconds;
-	pid_t child = fork(), ended;
-	int status = 0;
-
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		json_decref(ctl_status(d));
-		_exit(0);
-	}
-	cr_assert_gt(child, 0);
-	while ((ended = waitpid(child, &status, WNOHANG)) == 0 && traced_seconds() < end)
-		patience_step();
-	if (!ended) {
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-	}
-	return ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 json_t *ctl_target(const struct pyprofd *d, size_t i)
 {
 	json_t *root = ctl_status(d);

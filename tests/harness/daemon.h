@@ -23,9 +23,6 @@
 
 #include "base/cleanup.h"
 
-/* Deadline of every wait, seconds. Long, because the machine may be busy. */
-#define DAEMON_DEADLINE 60.0
-
 /* The exit status and output of a program */
 struct ran {
 	int status;	 /* exit status, or 128 + the signal */
@@ -81,8 +78,6 @@ void ctl_fails(const struct pyprofd *d, int status, const char *what, ...)
  * in it, and starting a program for each look uses a CPU. Events count when the daemon has read them: a snapshot waits for
  * those before it, this does not. */
 json_t *ctl_status(const struct pyprofd *d);
-/* Returns whether the daemon answers status within this time. Does not wait longer. */
-bool ctl_answers(const struct pyprofd *d, double seconds);
 /* The time between two looks at a daemon, for conditions that take long: each look costs CPU time. */
 void ctl_step(void);
 /* Its i-th target, a number of that, and waiting until it is at least so large. */

@@ -334,14 +334,6 @@ void traced_work(struct traced *t, unsigned int cpu_ms)
 	traced_until(t, has_worked, &w, "the target's work");
 }
 
-void traced_run(struct traced *t, unsigned int ms)
-{
-	double end = traced_seconds() + ms / 1e3;
-
-	while (traced_seconds() < end)
-		step(t);
-}
-
 static void keep_result(struct traced *t, const char *line)
 {
 	if (strncmp(line, "result ", 7) == 0)

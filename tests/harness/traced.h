@@ -28,9 +28,6 @@
 struct sd_event;
 struct sd_event_source;
 
-/* Deadline of every wait, seconds. Long, because the machine may be busy. */
-#define TRACED_DEADLINE 60u
-
 struct traced {
 	pid_t pid;	    /* 0: ended and reaped */
 	int in;		    /* its standard input; -1: closed */
@@ -114,8 +111,6 @@ void traced_hear(struct traced *t, const char *line);
 void traced_halt(struct traced *t);
 /* Run the loop until the target has used this much more CPU time, at full rate or not. See patience.h. */
 void traced_work(struct traced *t, unsigned int cpu_ms);
-/* Run the loop for this wall time, which the product itself measures; not to let the target work. */
-void traced_run(struct traced *t, unsigned int ms);
 
 /* Attach and start tracing. */
 void traced_attach(struct traced *t);
