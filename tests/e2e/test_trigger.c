@@ -241,9 +241,9 @@ static void it_does_not_happen(void)
 	traced_work(&t, PATIENCE_MOMENT_MS);
 	traced_work(&t, PATIENCE_MOMENT_MS);
 	ends(child, SIGINT, 0, "pyprofctl: the file holds the last 0.1s; ");
-	background_judge(&d, CHROME
-			 "assert trigger is None and other['duration_ns'] == 10**8, other\n"
-			 "print('fine')\n");
+	background_judge(&d,
+			 CHROME "assert trigger is None and other['duration_ns'] == 10**8, other\n"
+				"print('fine')\n");
 }
 
 /* The oldest events give way, and are counted: more than twice as many as there is room for. */
