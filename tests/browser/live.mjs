@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import { left, over, step } from './patience.mjs';
 
 const BUILD = process.env.PYPROF_BUILD ?? '..';
+const DAWDLE = 0.25; // seconds
 const PYTHON = process.env.PYTHON ?? '/usr/bin/python3';
 
 // Each line of its input is a number of calls of `told`, each with one of `inner`, or "slow" for one call
@@ -17,7 +18,7 @@ const PROGRAM = `
 import sys, time
 def inner(): pass
 def told(): inner()
-def dawdle(): time.sleep(0.25)
+def dawdle(): time.sleep(${DAWDLE})
 def request():
     inner(); dawdle(); inner()
 print("ready", flush=True)
