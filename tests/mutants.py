@@ -49,8 +49,9 @@ STAGES = ("counting", "estimate", "event", "format", "interval", "plan", "profil
           "stack", "stats")
 # Plans damaged interpreters for minutes; `make check` runs it apart from the unit tests, too.
 LEFT_OUT = {"plan/test_damaged.c"}
-# profile/ passes events to these stages, whose tests therefore use it.
-TESTED_BY = {"profile": ("stack", "counting", "estimate")}
+# Tests of other folders: profile/ passes events to these stages, and their tests use it; the location of the
+# GIL (plan/gil.c) is tested with what reads it.
+TESTED_BY = {"profile": ("stack", "counting", "estimate"), "plan": ("inspect",)}
 
 # A program that does not end without using the CPU is stopped after this time.
 BLOCKED_S = 60
