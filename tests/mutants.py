@@ -20,6 +20,7 @@ sanitizers, as `make check` does, because only these notice a leak or an access 
   --caught PCT  exit with 1 if fewer are caught, in percent (95)
   --jobs N      mutants at a time (2)
   --list        print all mutants of the places, and plant none
+  --verbose     print the mutants that are caught as well, and by which program
 """
 
 import argparse
@@ -472,7 +473,10 @@ def plant(mutant, flavours, work):
         return "invalid"
     if not caught and same_code(plain, work, stem, original, changed):
         return "equivalent"
-    return caught or sanitized.catch(mutant, work) or "survives"
+    if not caught:
+        caught = sanitized.catch(mutant, work)
+        return "with sanitizers: " + caught if caught else "survives"
+    return caught
 
 
 def results(mutants, number, flavours, work):
