@@ -20,6 +20,7 @@ sanitizers, as `make check` does, because only these notice a leak or an access 
   --caught PCT  exit with 1 if fewer are caught, in percent (95)
   --jobs N      mutants at a time (2)
   --list        print all mutants of the places, and plant none
+  --verbose     print the mutants that are caught as well, and by which program
 """
 
 import argparse
@@ -49,8 +50,9 @@ STAGES = ("counting", "estimate", "event", "format", "interval", "plan", "profil
           "stack", "stats")
 # Plans damaged interpreters for minutes; `make check` runs it apart from the unit tests, too.
 LEFT_OUT = {"plan/test_damaged.c"}
-# profile/ passes events to these stages, whose tests therefore use it.
-TESTED_BY = {"profile": ("stack", "counting", "estimate")}
+# Tests of other folders: profile/ passes events to these stages, and their tests use it; the location of the
+# GIL (plan/gil.c) is tested with what reads it.
+TESTED_BY = {"profile": ("stack", "counting", "estimate"), "plan": ("inspect",)}
 
 # A program that does not end without using the CPU is stopped after this time.
 BLOCKED_S = 60
@@ -471,7 +473,10 @@ def plant(mutant, flavours, work):
         return "invalid"
     if not caught and same_code(plain, work, stem, original, changed):
         return "equivalent"
-    return caught or sanitized.catch(mutant, work) or "survives"
+    if not caught:
+        caught = sanitized.catch(mutant, work)
+        return "with sanitizers: " + caught if caught else "survives"
+    return caught
 
 
 def results(mutants, number, flavours, work):

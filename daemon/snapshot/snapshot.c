@@ -11,11 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sanitizer.h"
 #include "base/wait.h"
 
 #define ARENA_CHUNK ((size_t)64 * 1024)
 
-/* Chunks of the arena, newest first. Small allocations share a chunk, large ones have their own. */
+/*
+ * Chunks of the arena, newest first. Small allocations share a chunk, large ones have their own. Under
+ * AddressSanitizer all have their own, of the exact size, so that it detects accesses beyond the end.
+ */
 struct chunk {
 	struct chunk *next;
 	size_t used, size;
@@ -53,7 +57,8 @@ static struct chunk *chunk_new(size_t size)
 
 void *snapshot_alloc(struct snapshot *s, size_t n, size_t size)
 {
-	const size_t align = alignof(max_align_t);
+	const size_t align = SANITIZER_ADDRESS ? 1 : alignof(max_align_t);
+	const size_t shared = SANITIZER_ADDRESS ? 0 : ARENA_CHUNK;
 	struct chunk *c = s->arena;
 	size_t bytes;
 	void *p;
@@ -62,8 +67,8 @@ void *snapshot_alloc(struct snapshot *s, size_t n, size_t size)
 	    __builtin_add_overflow(bytes, align - 1, &bytes))
 		return NULL;
 	bytes &= ~(align - 1);
-	if (!c || c->size - c->used < bytes) {
-		struct chunk *fresh = chunk_new(bytes > ARENA_CHUNK / 4 ? bytes : ARENA_CHUNK);
+	if (!c || !shared || c->size - c->used < bytes) {
+		struct chunk *fresh = chunk_new(bytes > shared / 4 ? bytes : shared);
 
 		if (!fresh)
 			return NULL;

@@ -129,11 +129,25 @@ uint32_t snapshot_builder_node(struct snapshot_builder *b, uint32_t parent, uint
 	return s->nnodes++;
 }
 
+/* A copy of its exact size, so that a sanitizer detects accesses beyond the end. */
+static void *exact(struct snapshot *s, const void *array, uint32_t n, size_t size)
+{
+	void *copy = snapshot_alloc(s, n, size);
+
+	cr_assert(copy);
+	memcpy(copy, array, n * size);
+	return copy;
+}
+
 struct snapshot *snapshot_builder_finish(struct snapshot_builder *b)
 {
 	struct snapshot *s = b->s;
 
 	free(b);
+	s->targets = exact(s, s->targets, s->ntargets, sizeof(*s->targets));
+	s->threads = exact(s, s->threads, s->nthreads, sizeof(*s->threads));
+	s->funcs = exact(s, s->funcs, s->nfuncs, sizeof(*s->funcs));
+	s->nodes = exact(s, s->nodes, s->nnodes, sizeof(*s->nodes));
 	cr_assert(snapshot_valid(s), "the description makes no sound snapshot");
 	return s;
 }

@@ -150,8 +150,12 @@ Test(json, provenance)
 	s->targets[0].losses[PYP_LOSS_lost_events] = 17;
 	s->targets[0].losses[PYP_LOSS_name_truncated] = 2;
 	s->targets[0].stack_switches = 5;
+	s->folded = true;
 	j = load(s, &o);
 	cr_assert_str_eq(string(j, "format"), "pyprofd-snapshot");
+	cr_assert(json_is_true(json_object_get(j, "only_my_code")));
+	cr_assert(json_is_false(json_object_get(j, "strip_dirs")));
+	cr_assert(json_is_false(json_object_get(j, "estimated")));
 	cr_assert_eq(integer(j, "version"), 1);
 	cr_assert_str_eq(string(j, "program"), "pyprofd test");
 	cr_assert_str_eq(string(j, "host"), "testhost");

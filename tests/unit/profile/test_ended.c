@@ -149,6 +149,46 @@ Test(ended, places_are_used_again)
 	cr_expect_eq(rows, 3);
 }
 
+/* Code 0x100 to 0x103: what threading.py runs before a thread's function; ctx: its file */
+static int threading_names(void *ctx, uint64_t code, uint64_t announced_ns, struct code_names *ret)
+{
+	static const char *const names[] = {"_bootstrap", "_bootstrap_inner", "run", "work"};
+
+	(void)announced_ns;
+	ret->name = strdup(names[code - 0x100]);
+	ret->filename = strdup(code == 0x103 ? "app.py" : ctx);
+	return 0;
+}
+
+/* The row of threads has the function that they ran inside threading.py, and only there. */
+Test(ended, inside_threading)
+{
+	static char *const files[] = {"/usr/lib/threading.py", "threading.py",
+				      "/app/mythreading.py"};
+
+	for (size_t k = 0; k < 3; k++) {
+		struct profile *p = profile_new(NULL, threading_names, files[k]);
+		struct snapshot *s;
+		const char *entry = NULL;
+
+		for (uint32_t tid = 100; tid < 100 + 2 * ENDED_APART; tid++) {
+			for (uint64_t i = 0; i < 4; i++)
+				send_event(p, tid, PYP_REC_ENTER, 0x1000 + i, 0x100 + i,
+					   i ? 0x1000 + i - 1 : 0);
+			for (uint64_t i = 4; i-- > 0;)
+				send_event(p, tid, PYP_REC_LEAVE, 0x1000 + i, 0, 0);
+			send_event(p, tid, PYP_REC_THREAD_EXIT, 0, 0, 0);
+		}
+		s = take(p);
+		for (uint32_t i = 0; i < s->nthreads; i++)
+			entry = s->threads[i].folded ? s->threads[i].entry : entry;
+		cr_assert_str_eq(entry, k < 2 ? "work" : "_bootstrap", "%s", files[k]);
+		snapshot_free(s);
+		profile_free(p);
+	}
+	check_no_leaks();
+}
+
 /* More entry functions than rows: the additional ones share one. */
 Test(ended, rows_are_bounded)
 {

@@ -6,6 +6,7 @@
 
 #include "harness/numbered.h"
 #include "harness/test.h"
+#include "profile/profile_priv.h"
 
 /*
  * A name that did not fit into its record is requested, and accepted if it begins with the known
@@ -338,6 +339,43 @@ static struct added add_children(uint32_t n)
 	ret.bytes = (double)snapshot_bytes(s);
 	snapshot_free(s);
 	return ret;
+}
+
+/* Two threads make 3 and 1 of 4 calls in a window, and pass these numbers of marks. */
+static double usable_marks(unsigned int first, unsigned int second)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
+	const unsigned int calls[] = {300, 100}, marks[] = {first, second};
+	struct event e = {.ts = 1000};
+
+	profile_in_windows(p);
+	profile_count_marks(p, true, 0);
+	profile_begin(p, 1000);
+	for (e.tid = 1; e.tid <= 2; e.tid++) {
+		e.u.call.frame = e.u.call.code = 0x10;
+		for (unsigned int i = 0; i < calls[e.tid - 1]; i++, e.ts++) {
+			e.type = i % 2 ? PYP_REC_LEAVE : PYP_REC_ENTER;
+			profile_event(p, &e);
+		}
+	}
+	e.type = PYP_REC_MARK;
+	for (e.tid = 1; e.tid <= 2; e.tid++)
+		for (unsigned int i = 0; i < marks[e.tid - 1]; i++, e.ts++)
+			profile_event(p, &e);
+	profile_set_marks(p, 5000, 0);
+	return p->estimate.progress.marked.total;
+}
+
+/* Marks do not scale the calls of other threads than those that pass them. */
+Test(profile, marks_of_other_threads)
+{
+	cr_assert_eq(usable_marks(30, 10), 5000);
+	cr_assert_eq(usable_marks(28, 12), 5000);
+	cr_assert_eq(usable_marks(24, 16), 0);
+	cr_assert_eq(usable_marks(36, 4), 0);
+	cr_assert_eq(usable_marks(0, 40), 0);
+	cr_assert_eq(usable_marks(0, 0), 0);
+	check_no_leaks();
 }
 
 /*

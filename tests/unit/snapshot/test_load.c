@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/wait.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/temp_dir.h"
@@ -134,6 +135,41 @@ Test(load, what_was_saved)
 				(struct snapshot_estimate){99, 10101010, seed, seed, seed};
 		assert_round_trip(s);
 	}
+	check_no_leaks();
+}
+
+/* The longest waits; reasons that do not exist. */
+Test(load, waits)
+{
+	static struct snapshot_wait v[] = {
+		{.pid = 42, .tid = 43, .why = WAIT_lock, .ns = 9, .end_ns = 20, .fd = SNAPSHOT_NONE},
+		{.pid = 42,
+		 .tid = 43,
+		 .why = WAIT_other,
+		 .ns = 7,
+		 .end_ns = 10,
+		 .syscall = "read",
+		 .fd = 3}};
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("thread 42 43 worker\nmain app.py:1 1 1000\n");
+	struct snapshot *loaded;
+	struct diag diag = {0};
+	size_t size;
+	char *saved;
+
+	s->measured = COLUMN_WAITS;
+	s->waits = v;
+	s->nwaits = 2;
+	assert_round_trip(s);
+	saved = save(s, &size);
+	loaded = parse(saved, size);
+	cr_assert(loaded->nwaits == 2 && loaded->waits[1].fd == 3 &&
+		  loaded->waits[0].why == WAIT_lock);
+	snapshot_free(loaded);
+	memcpy(strstr(saved, "\"reason\":\"lock\"") + strlen("\"reason\":\""), "LOCK", 4);
+	assert_err(snapshot_parse(saved, size, "test", &loaded, &diag), -EBADMSG);
+	free(saved);
+	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
 }
 

@@ -130,3 +130,13 @@ Test(snapshot, which_figures_have_errors)
 	s.stripped = false, s.builtins_of = "len";
 	cr_assert(!snapshot_has_errors(&s));
 }
+
+Test(snapshot, mode_of_a_thread)
+{
+	struct snapshot_target targets[1] = {{.pid = 42, .mode = MODE_COUNT}};
+	struct snapshot_thread threads[2] = {{.pid = 42}, {.pid = 43}};
+	struct snapshot s = {.targets = targets, .ntargets = 1, .threads = threads, .nthreads = 2};
+
+	cr_assert_eq(snapshot_thread_mode(&s, 0), MODE_COUNT);
+	cr_assert_eq(snapshot_thread_mode(&s, 1), MODE_TRACE, "of no target");
+}
