@@ -122,7 +122,9 @@ int keep_new(size_t max_bytes, uint64_t max_age_ns, struct keep **ret)
 
 static struct kept **place(const struct keep *k, size_t i)
 {
-	return &k->v[(k->first + i) % k->room];
+	const size_t at = k->first + i;
+
+	return &k->v[at < k->room ? at : at - k->room];
 }
 
 static void remove_first(struct keep *k)
@@ -130,7 +132,7 @@ static void remove_first(struct keep *k)
 	struct kept *old = *place(k, 0);
 
 	k->bytes -= old->bytes;
-	k->first = (k->first + 1) % k->room;
+	k->first = k->first + 1 < k->room ? k->first + 1 : 0;
 	k->n--;
 	kept_free(old);
 }
