@@ -163,8 +163,7 @@ static int threading_names(void *ctx, uint64_t code, uint64_t announced_ns, stru
 /* The row of threads has the function that they ran inside threading.py, and only there. */
 Test(ended, inside_threading)
 {
-	static char *const files[] = {"/usr/lib/threading.py", "threading.py",
-				      "/app/mythreading.py"};
+	static char files[][32] = {"/usr/lib/threading.py", "threading.py", "/app/mythreading.py"};
 
 	for (size_t k = 0; k < 3; k++) {
 		struct profile *p = profile_new(NULL, threading_names, files[k]);
