@@ -135,7 +135,7 @@ Test(html, resources_are_columns)
 	struct format_opts o = {0};
 
 	assert_part(s, &o, "d['columns'], 'counters_vcsw' in d['nodes']", "([], False)");
-	assert_part(s, &o, "d['strings'][d['functions'][0][2]]", "a.py");
+	assert_part(s, &o, "d['strings'][d['functions'][1][2]]", "a.py");
 	s->measured = COLUMN_BIT(COLUMN_vcsw) | COLUMN_BIT(COLUMN_wbytes);
 	assert_ok(snapshot_reserve_columns(s, column_group("counters"), s->nnodes));
 	for (uint32_t i = 0; i < s->nnodes; i++) {

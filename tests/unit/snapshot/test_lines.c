@@ -31,8 +31,8 @@ Test(lines, add_up)
 	static const struct snapshot_line a[] = {LINE(2, 1), LINE(4, 2)},
 					  b[] = {LINE(0, 5), LINE(2, 3), LINE(3, 1), LINE(9, 9)},
 					  c[] = {LINE(4, 8)};
-	struct snapshot *s = snapshot_build("thread 1 1 Main\nmain a.py:1 1 10\n");
-	struct snapshot_func *f = &s->funcs[0];
+	struct snapshot *s = snapshot_build("thread 1 1 Main\nmain a.py:1 1 10\n  f a.py:2 1 10\n");
+	struct snapshot_func *f = &s->funcs[1];
 
 	cr_assert(!snapshot_has_lines(s));
 	assert_ok(snapshot_add_lines(s, f, NULL, 0));
