@@ -28,13 +28,16 @@ static pid_t fork_child(struct traced *t)
 	return (pid_t)strtol(traced_answer(t, "child"), NULL, 10);
 }
 
-/* On a busy machine marks are not always chosen in time. They are attached while it is traced. */
+/*
+ * On a busy machine marks are not always chosen in time. They are attached while it is traced. The self-test
+ * measures what a hit costs: with the usual cost, marks that are too frequent would be chosen where hits are slow.
+ */
 static void attach_until_known(struct traced *t, const struct sites *sites)
 {
 	t->idle = true;
 	for (;;) {
 		cr_assert(!patience_over(), "the pace of a steady program is unknown");
-		traced_attach(t);
+		traced_attach_verified(t);
 		cr_assert_eq(sites_changed(sites, t->pid) + sites_marked(sites, t->pid), 0);
 		if (pace_of(t)->known) {
 			assert_ok(sessions_start(t->sessions, 0, NULL));

@@ -26,6 +26,7 @@
  * with 19 degrees of freedom exceeds it with a probability of 2.8e-8, and 5 figures are compared.
  */
 #define ERRORS	9
+#define ENOUGH	5 /* windows, where samples say what the shares are */
 #define WINDOWS 20
 /*
  * The limit, in percent, where only windows matter: with a smaller one they are rare where hits are
@@ -86,12 +87,12 @@ static void check_share(const struct snapshot *s, const struct view *v, const ch
 static bool has_windows(struct traced *t, void *ctx)
 {
 	(void)ctx;
-	return traced_status(t).windows.n >= WINDOWS && traced_status(t).windows.samples > 0;
+	return traced_status(t).windows.n >= ENOUGH && traced_status(t).windows.samples > 0;
 }
 
 /*
- * Bodies of 3 us and more, of which probes take a fifth and more: too expensive for a limit of 10
- * %.
+ * Bodies of 1 us and more, of which probes take a fifth with usual hits: too expensive for a limit of 4 %, on
+ * machines with faster ones as well. (With bodies of 3 us and a limit of 10 %, it was traced all the time.)
  */
 Test(windows, shares)
 {
@@ -103,7 +104,7 @@ Test(windows, shares)
 	struct traced t;
 	double cpu;
 
-	result = run_shares(&t, "100", 10, has_windows, &s);
+	result = run_shares(&t, "40", 4, has_windows, &s);
 	cr_assert(snapshot_estimated(s) && !snapshot_exact(s));
 	assert_ok(snapshot_correct(s));
 	w = &s->targets[0].windows;
@@ -111,7 +112,7 @@ Test(windows, shares)
 	fprintf(stderr, "  %lu windows, %.1f %% of %.3f s seen, estimated %.3f s\n",
 		(unsigned long)w->n, 100.0 * (double)w->seen_cpu_ns / (double)w->all_cpu_ns, cpu,
 		total_cpu(s));
-	cr_assert_eq(w->max_overhead, 10);
+	cr_assert_eq(w->max_overhead, 4);
 	cr_assert(w->seen_cpu_ns < w->all_cpu_ns);
 	fprintf(stderr, "    %lu samples between them: costs times %.3f\n",
 		(unsigned long)w->samples, w->samples_factor);
