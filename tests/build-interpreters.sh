@@ -116,12 +116,10 @@ build_here() {
 	get_source "$version" || return
 	say "building $name"
 	mkdir -p "$dir" "$root/$lib" "$root"/usr/{bin,lib64}
-	# The evaluator and the objects are compiled at -O2, extension modules only so that they work.
 	# shellcheck disable=SC2046 # a list of arguments
 	(cd "$dir" && "$toolchain/src/$version/configure" --prefix=/usr --without-ensurepip \
 		--disable-test-modules OPT='-O2 -fwrapv -DNDEBUG' $(how "$name") &&
-		printf '*disabled*\n%s\n' "$unused" >>Modules/Setup.local && make Makefile &&
-		sed -i 's/^PY_STDMODULE_CFLAGS=.*/& -O0/; s/^PY_CORE_CFLAGS=.*/& -O2/' Makefile &&
+		printf '*disabled*\n%s\n' "$unused" >>Modules/Setup.local &&
 		make_twice) >"$work/log" 2>&1 || {
 		grep -E 'rror|\*\*\*|No such' "$work/log" | head -n 30 >&2
 		say "$name could not be built: $(keep_log "$name")"
