@@ -99,16 +99,6 @@ static uint64_t result(const struct traced *t, const char *key)
 	return ret;
 }
 
-static json_int_t number(const struct traced *t, const char *name)
-{
-	json_t *one = ctl_target_of(&d, t->pid);
-	json_int_t n = json_integer_value(json_object_get(one, name));
-
-	cr_assert(one);
-	json_decref(one);
-	return n;
-}
-
 struct progress {
 	double cpu_s;
 	json_int_t events;
@@ -117,13 +107,15 @@ struct progress {
 /* What the daemon has done when it has read all events. */
 static struct progress progress(void)
 {
-	while (number(&busy, "pending_bytes") || number(&deep, "pending_bytes")) {
+	while (ctl_number_of(&d, busy.pid, "pending_bytes") ||
+	       ctl_number_of(&d, deep.pid, "pending_bytes")) {
 		cr_assert(!patience_over(), "the daemon does not read");
 		patience_step();
 	}
 	return (struct progress){
 		.cpu_s = patience_cpu_s(d.pid),
-		.events = number(&busy, "events") + number(&deep, "events"),
+		.events = ctl_number_of(&d, busy.pid, "events") +
+			  ctl_number_of(&d, deep.pid, "events"),
 	};
 }
 

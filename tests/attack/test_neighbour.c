@@ -54,16 +54,6 @@ static void teardown(void)
 
 TestSuite(neighbour, .init = setup, .fini = teardown);
 
-static json_int_t number(const struct traced *t, const char *name)
-{
-	json_t *one = ctl_target_of(&d, t->pid);
-	json_int_t n = json_integer_value(json_object_get(one, name));
-
-	cr_assert(one);
-	json_decref(one);
-	return n;
-}
-
 /* Let targets make events while the daemon is stopped. other: NULL: only the first. */
 static void make_events(struct traced *other)
 {
@@ -80,15 +70,16 @@ static void make_events(struct traced *other)
 /* CPU time of the daemon for one event, seconds. It is asked rarely, as that takes CPU time, too. */
 static double cost(void)
 {
-	const json_int_t from = number(&loud, "events");
+	const json_int_t from = ctl_number_of(&d, loud.pid, "events");
 	const double begun = patience_cpu_s(d.pid);
 
 	make_events(NULL);
 	do {
 		cr_assert(!patience_over(), "the daemon does not read");
 		patience_pass(PATIENCE_WHILE_MS);
-	} while (number(&loud, "pending_bytes"));
-	return (patience_cpu_s(d.pid) - begun) / (double)(number(&loud, "events") - from);
+	} while (ctl_number_of(&d, loud.pid, "pending_bytes"));
+	return (patience_cpu_s(d.pid) - begun) /
+	       (double)(ctl_number_of(&d, loud.pid, "events") - from);
 }
 
 /* Not by its status, which it only answers between two turns of reading. */
@@ -142,8 +133,8 @@ Test(neighbour, of_an_overload_loses_nothing)
 		let_it_work(READ * event);
 	}
 	cpu_group_quota(-1);
-	theirs = number(&loud, "lost");
-	its = number(&paced, "lost");
+	theirs = ctl_number_of(&d, loud.pid, "lost");
+	its = ctl_number_of(&d, paced.pid, "lost");
 	fprintf(stderr, "  lost: %lld of the overload, %lld of its neighbour; %.0f ns per event\n",
 		(long long)theirs, (long long)its, event * 1e9);
 	cr_assert_gt(theirs, 0, "there was no overload");

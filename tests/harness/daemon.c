@@ -542,6 +542,16 @@ json_t *ctl_target_of(const struct pyprofd *d, pid_t pid)
 	return found;
 }
 
+json_int_t ctl_number_of(const struct pyprofd *d, pid_t pid, const char *key)
+{
+	json_t *target = ctl_target_of(d, pid);
+	json_int_t n = json_integer_value(json_object_get(target, key));
+
+	cr_assert(target, "there is no target %d", pid);
+	json_decref(target);
+	return n;
+}
+
 json_t *ctl_target_at_rest(const struct pyprofd *d, size_t i)
 {
 	json_t *target = ctl_target(d, i);

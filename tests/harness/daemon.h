@@ -86,6 +86,8 @@ json_int_t ctl_number(const struct pyprofd *d, size_t i, const char *key);
 void ctl_until(const struct pyprofd *d, size_t i, const char *key, json_int_t least);
 /* The target with this pid; NULL if there is none. */
 json_t *ctl_target_of(const struct pyprofd *d, pid_t pid);
+/* A number of the target with this pid, which must be there. */
+json_int_t ctl_number_of(const struct pyprofd *d, pid_t pid, const char *key);
 /* The i-th target, after waiting until it is not stopping. */
 json_t *ctl_target_at_rest(const struct pyprofd *d, size_t i);
 

@@ -26,32 +26,36 @@ static double number(const char *name)
 	return value > 0 ? value : 0;
 }
 
-double patience_factor(void)
+/*
+ * How many times slower than a usual machine this one is, at least 1: see patience.py. For limits only, never
+ * for what is asserted.
+ */
+static double machine_factor(void)
 {
 	double factor = number("PYPROF_PATIENCE");
 
 	return factor > 1 ? factor : 1;
 }
 
-double patience_end_s(void)
+static double end_s(void)
 {
 	static double end;
 
 	if (end == 0)
 		end = number("PYPROF_TEST_UNTIL");
 	if (end == 0)
-		end = now_s() + PATIENCE_ALONE_S * patience_factor();
+		end = now_s() + PATIENCE_ALONE_S * machine_factor();
 	return end;
 }
 
 bool patience_over(void)
 {
-	return now_s() >= patience_end_s();
+	return now_s() >= end_s();
 }
 
 struct timeval patience_left(void)
 {
-	double left = patience_end_s() - now_s();
+	double left = end_s() - now_s();
 
 	if (left < 0.001)
 		left = 0.001;

@@ -37,19 +37,11 @@
 #define PATIENCE_MOMENT_MS 100
 #define PATIENCE_WHILE_MS  500
 
-/*
- * Returns how many times slower than a usual machine this one is, at least 1: by the costs of a probe hit and of
- * a fork, and the CPU time that the hypervisor took away. For limits only, never for what is asserted.
- */
-double patience_factor(void);
-
 /* Returns whether the time of this program is over: a test that waits must then fail and say for what. */
 bool patience_over(void);
 /* Time until then, at least 1, for poll(), and for SO_RCVTIMEO and SO_SNDTIMEO. */
 int patience_left_ms(void);
 struct timeval patience_left(void);
-/* The same as a time of CLOCK_MONOTONIC, seconds, for code that takes a deadline. */
-double patience_end_s(void);
 
 /* Wait for one step. Not for use in a program whose event loop must turn: see traced_until(). */
 void patience_step(void);
