@@ -76,10 +76,9 @@ BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -fdebug-compilation-dir=. -std=gnu11 -W
 # What `make check` runs, as groups for run.sh --sections. What follows a + only gets the processor time
 # that the others leave idle, so that times can be measured beside it; it computes and measures nothing.
 # check-unit goes first: it builds what the others need in $(O); flavours builds what check-damaged,
-# check-san and fuzz-smoke need, meanwhile.
+# check-san and fuzz-smoke need.
 CHECK_GROUPS := check-unit \
-	check-integration,check-e2e,check-attack,check-suites,check-browser+flavours,lint,check-damaged \
-	check-san fuzz-smoke
+	check-integration,check-e2e,check-attack,check-suites,check-browser+flavours,lint,check-damaged,check-san,fuzz-smoke
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
 FREE_GOALS := help clean deps deps-dev format tidy-deep check check-shaken test test-% $(CHECKS) \
@@ -424,7 +423,7 @@ run-check-suites:
 	@TEST_TIMEOUT=1200 $(RUN) --command kernels tests/kernels.py --short
 
 E2E_ALONE := $(call named,e2e,durations forecast)
-E2E_FIRST := $(call named,e2e,fleet_hours fleet fleet_push http_listener slow trigger timeline http counters outputs record commands)
+E2E_FIRST := $(call named,e2e,continuous fleet_hours fleet fleet_push http_listener slow trigger timeline http counters outputs record commands)
 E2E_PAIRED := $(E2E_FIRST) $(filter-out $(E2E_FIRST) $(E2E_ALONE),$(E2E_BIN))
 run-check-e2e:
 	@$(MAKE) DEV=1 all $(E2E_BIN)
@@ -439,7 +438,7 @@ ATTACK_FIRST := $(call named,attack,leaks clients threads inspect targets output
 ATTACK_PAIRED := $(ATTACK_FIRST) $(filter-out $(ATTACK_FIRST) $(ATTACK_ALONE),$(ATTACK_BIN))
 run-check-attack:
 	@$(MAKE) DEV=1 all $(ATTACK_BIN)
-	@$(RUN) --programs $(JOBS) --jobs 1 attack $(ATTACK_PAIRED)
+	@$(RUN) --programs $(BESIDE) --jobs 1 attack $(ATTACK_PAIRED)
 	@$(RUN) --jobs 1 attack $(ATTACK_ALONE)
 
 # Run from a copy, beside what npm installs there: nothing is written into the source tree.

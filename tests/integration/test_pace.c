@@ -28,10 +28,28 @@ static pid_t fork_child(struct traced *t)
 	return (pid_t)strtol(traced_answer(t, "child"), NULL, 10);
 }
 
+static bool cost_is_known(struct traced *t, void *ctx)
+{
+	(void)ctx;
+	return t->sessions->v[0]->tracee->cost_taken;
+}
+
 /*
- * On a busy machine marks are not always chosen in time. They are attached while it is traced. The self-test
- * measures what a hit costs: with the usual cost, marks that are too frequent would be chosen where hits are slow.
+ * What a hit costs here is measured while a trace with self-test goes on, and kept for the next attach. With the
+ * usual cost, which the first one assumes, marks that are too frequent would be chosen where hits are slow.
  */
+static void learn_cost(struct traced *t)
+{
+	const struct mode_choice mode = t->mode;
+
+	t->mode = (struct mode_choice){.mode = MODE_TRACE};
+	traced_attach_verified(t);
+	traced_until(t, cost_is_known, NULL, "the cost of a hit");
+	sessions_free(TAKE_PTR(t->sessions)); /* which keep the mode */
+	t->mode = mode;
+}
+
+/* On a busy machine marks are not always chosen in time. They are attached while it is traced. */
 static void attach_until_known(struct traced *t, const struct sites *sites)
 {
 	t->idle = true;
@@ -103,6 +121,7 @@ static void check_marks(struct mode_choice mode)
 	t.observe = true;
 	traced_expect(&t, "ready");
 	sites_find(&sites, t.pid);
+	learn_cost(&t);
 	attach_until_known(&t, &sites);
 	cr_assert_gt(sites_marked(&sites, t.pid), 0);
 	traced_work(&t, PATIENCE_MOMENT_MS);
