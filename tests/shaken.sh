@@ -14,7 +14,7 @@ set -eu
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- alone alone alone beside slower one order
 
-out=${PYPROF_BUILD:-build}/shaken
+out=$(realpath -m "${PYPROF_BUILD:-build}/shaken")
 load=()
 mkdir -p "$out"
 end_load() {
@@ -38,7 +38,7 @@ n=0 failed=0
 for kind; do
 	n=$((n + 1))
 	log=$out/$n-$kind.log
-	command=(make check "RESULTS=$PWD/$out/$n-$kind")
+	command=(make check "RESULTS=$out/$n-$kind")
 	case $kind in
 	alone) ;;
 	beside) begin_load ;;
