@@ -42,7 +42,8 @@ for kind; do
 	case $kind in
 	alone) ;;
 	beside) begin_load ;;
-	slower) command+=(HITS_SLOWER_NS=3000 O=build/slower) ;;
+	# patience.py measures hits that do not spin: where hits are so slow, it finds this.
+	slower) command=(env PYPROF_PATIENCE=8 "${command[@]}" HITS_SLOWER_NS=3000 O=build/slower) ;;
 	one) command=(taskset -c 0 "${command[@]}") ;;
 	order) command=(env "PYPROF_TEST_ORDER=${PYPROF_TEST_ORDER:-$(date +%s)}" "${command[@]}") ;;
 	*)
