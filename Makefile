@@ -386,8 +386,9 @@ damaged-inner:
 
 # Programs run beside each other, those that take longest first; alone: what measures times, needs a CPU
 # for itself or counts what other daemons have as well (control groups).
-# They wait for a third of their time, so there is one more of them than CPUs; those that trace real interpreters
-# wait for nearly half of it (for the kernel at each detach, and for samples), so there are two more. Where traps
+# They wait for a third of their time, so there is one more of them than CPUs; those that trace real interpreters,
+# and programs from start to end, wait for half of it (for the kernel at each detach, and for samples), so there are
+# two more. Where traps
 # are slow (see run.sh), these use the CPUs nearly all the time; what runs beside gets the rest, until check-suites.
 BESIDE := $(shell expr $(JOBS) + 1)
 BESIDE_TRACED := $(JOBS)+2
@@ -427,7 +428,7 @@ E2E_FIRST := $(call named,e2e,continuous fleet_hours fleet fleet_push http_liste
 E2E_PAIRED := $(E2E_FIRST) $(filter-out $(E2E_FIRST) $(E2E_ALONE),$(E2E_BIN))
 run-check-e2e:
 	@$(MAKE) DEV=1 all $(E2E_BIN)
-	@$(RUN) --programs $(BESIDE) --jobs 1 e2e $(E2E_PAIRED)
+	@$(RUN) --programs $(BESIDE_TRACED) --jobs 1 e2e $(E2E_PAIRED)
 	@$(RUN) --jobs 1 e2e $(E2E_ALONE)
 	@SOAK_MINUTES=0.1 SOAK_STEPS=40 SOAK_SEED=35 $(RUN) --command soak tests/soak/soak.py
 	@SOAK_MINUTES=0.15 SOAK_SPEED=8 SOAK_SEED=35 $(RUN) --command soak/machine tests/soak/machine.py
@@ -450,7 +451,7 @@ run-check-browser:
 	@cd $(BROWSER) && $(NPM_CI)
 	@$(O)/tests/browser/gen_reports $(BROWSER)/reports
 	@$(O)/tests/browser/gen_slow $(BROWSER)/reports
-	@cd $(BROWSER) && PYPROF_REPORTS=$(BROWSER)/reports node with_browser.mjs $(CURDIR)/$(RUN) --programs $(JOBS) --node browser \
+	@cd $(BROWSER) && PYPROF_REPORTS=$(BROWSER)/reports node with_browser.mjs $(CURDIR)/$(RUN) --programs $(BESIDE) --node browser \
 		$(notdir $(wildcard tests/browser/test_*.mjs))
 
 run-fuzz-smoke:
