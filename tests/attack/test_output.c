@@ -7,13 +7,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "format/format.h"
+#include "harness/background.h"
 #include "harness/daemon.h"
 #include "harness/patience.h"
-#include "harness/sites.h"
 #include "harness/test.h"
 #include "harness/traced.h"
 #include "pyprof/exit_codes.h"
@@ -123,47 +122,39 @@ Test(output, deep_recursion_is_refused)
 	assert_data_kept(1);
 }
 
-/* Let the target run once it has all its breakpoints, and end. */
-static void run_when_traced(void)
-{
-	struct sites sites;
-
-	sites_find(&sites, t.pid);
-	while (sites_changed(&sites, t.pid) < (int)sites.n && !patience_over())
-		patience_step();
-	traced_go(&t);
-	traced_hear(&t, "done");
-	traced_go(&t);
-	_exit(0);
-}
-
 /* record's private daemon ends with it, so data too large for the format is saved as JSON. */
 Test(output, refused_recording_is_kept)
 {
 	struct interpreter it = traced_newest();
-	char pid[16], out[128], *file, *end;
-	pid_t runner;
-	struct ran r;
+	char pid[16], out[128], errors[128], *err, *file, *end;
+	pid_t recorder;
+	int status;
 
 	pyprofd_init(&d);
 	pyprofd_file(&d, "out.collapsed", out, sizeof(out));
+	pyprofd_file(&d, "errors", errors, sizeof(errors));
 	traced_ready(&t, NULL, it.exe, "long_names.py", "1", "100", "40000", NULL);
 	setenv("TMPDIR", d.dir, 1);
-	runner = fork();
-	if (runner == 0)
-		run_when_traced();
+	recorder = background_start(&d, errors, NULL,
+				    (const char *const[]){"record", "--pid", pid_text(pid, t.pid),
+							  "-d", "3600", "-o", out, NULL});
+	/* Before, probes are attached to all sites for a moment as well, for the forecast. */
+	background_until_traced(recorder, 1);
+	traced_go(&t);
+	traced_hear(&t, "done");
+	traced_go(&t);
 	/* It ends with the target. */
-	r = ctl(&d, "record", "--pid", pid_text(pid, t.pid), "-d", "3600", "-o", out, NULL);
-	cr_assert(runner > 0 && waitpid(runner, NULL, 0) == runner);
-	cr_assert(r.status == PYP_EXIT_FAILURE, "%d: %s", r.status, r.err);
-	file = strstr(r.err, "the recording is in '");
-	cr_assert(file && strstr(r.err, "larger than 512 MiB"), "%s", r.err);
+	status = background_end(recorder, 0);
+	err = file_text(errors, NULL);
+	cr_assert(err && status == PYP_EXIT_FAILURE, "%d: %s", status, err);
+	file = strstr(err, "the recording is in '");
+	cr_assert(file && strstr(err, "larger than 512 MiB"), "%s", err);
 	file += strlen("the recording is in '");
 	end = strchr(file, '\'');
 	cr_assert(end);
 	*end = '\0';
 	free(ctl_ok(&d, "report", file, "-l", "1", NULL));
-	ran_free(&r);
+	free(err);
 	pyprofd_deinit(&d);
 }
 
