@@ -270,22 +270,25 @@ Test(json, builtins)
 		snapshot_build("f a.py:1 1 10\n"
 			       "  <method_'append'_of_'list'_objects> ~:0 2 6\n"
 			       "  <built-in_method_math.sqrt> ~:0 3 3\n"
+			       "  <built-in_method_builtins.map> ~:0 3 3\n"
 			       "    g a.py:9 1 1\n");
-	struct format_opts o = {.builtins_of = "app.nd"};
+	struct format_opts o = {.builtins_of = "app.nd|sqrt"};
 	json_t *j, *funcs;
+	size_t native = 0;
 
 	for (uint32_t i = 0; i < s->nfuncs; i++)
 		for (char *p = (char *)s->funcs[i].name; *p; p++)
 			*p = *p == '_' ? ' ' : *p;
 	j = load(s, &o);
 	funcs = json_object_get(j, "functions");
-	cr_assert_str_eq(json_string_value(json_object_get(j, "builtins_of")), "app.nd");
+	cr_assert_str_eq(json_string_value(json_object_get(j, "builtins_of")), "app.nd|sqrt");
+	cr_assert_eq(json_array_size(funcs), 4);
 	for (size_t i = 0; i < json_array_size(funcs); i++) {
 		const json_t *f = json_array_get(funcs, i);
 		const char *name = json_string_value(json_object_get(f, "name"));
-		bool native = json_is_true(json_object_get(f, "native"));
 
-		cr_assert_eq(native, *name == '<', "%s", name);
+		cr_assert_eq(json_is_true(json_object_get(f, "native")), *name == '<', "%s", name);
+		native += *name == '<';
 		if (strstr(name, "append"))
 			assert_strings(f,
 				       (const char *const[]){"type", "list", "module", NULL, NULL});
@@ -296,8 +299,10 @@ Test(json, builtins)
 			assert_strings(f,
 				       (const char *const[]){"type", NULL, "module", NULL, NULL});
 	}
-	/* the thread, f, append, and g, which is now called by f */
-	cr_assert_eq(json_array_size(json_object_get(j, "nodes")), 4);
+	cr_assert_eq(native, 2);
+	/* the thread, f, append, sqrt, and g, which is now called by f */
+	cr_assert_eq(json_array_size(json_object_get(j, "nodes")), 5);
+	cr_assert_eq(integer(json_array_get(json_object_get(j, "nodes"), 4), "parent"), 1);
 	json_decref(j);
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
