@@ -17,7 +17,7 @@ static struct table *rows_of(const char *file, int n)
 	_cleanup_(view_freep) struct view *v = NULL;
 	struct view_filter filter = {0};
 	struct table *ret = NULL;
-	char name[8];
+	char name[16];
 	uint32_t root;
 
 	snapshot_builder_target(b, 42);
