@@ -278,6 +278,65 @@ Test(text, numbers_of_calls_that_are_unknown_are_not_printed)
 	cr_assert(!strchr(text, '~'), "%s", text);
 }
 
+/* Times that are printed as 0.000 are not marked, and nothing at the limit is. */
+Test(text, limits_of_marks)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 7\n"
+								      "thread 42 42 MainThread\n"
+								      "a a.py:1 4 499999\n"
+								      "b a.py:2 4 500000\n"
+								      "c a.py:3 4 1000000\n");
+	struct format_opts o = {.sort = "name"};
+	_cleanup_free_ char *text = NULL;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		s->funcs[i].variance[SNAPSHOT_TOT_CPU] = 1e14;
+		s->funcs[i].variance[SNAPSHOT_CUM_CPU] = i == 2 ? 1e14 : 0;
+		s->funcs[i].variance[SNAPSHOT_CALLS] = i == 1 ? 1 : 16;
+	}
+	s->targets[1].windows.sampled = true;
+	text = report_new("text", s, &o, NULL);
+	assert_has(text, "       ~4    0.000    0.000    0.000    0.000 a.py:1(a)\n"
+			 "        4   ~0.001    0.000    0.001    0.000 a.py:2(b)\n"
+			 "       ~4   ~0.001    0.000   ~0.001    0.000 a.py:3(c)\n");
+	/* samples say nothing about numbers of calls */
+	s->funcs[0].variance[SNAPSHOT_CALLS] = -1;
+	s->targets[1].windows.sampled = false;
+	s->targets[1].estimate.rate = 99;
+	free(text);
+	text = report_new("text", s, &o, NULL);
+	assert_has(text, "        4    0.000    0.000    0.000    0.000 a.py:1(a)\n");
+}
+
+/* Of functions in one row, variances are added up; one that is unknown makes the sum so. */
+Test(text, marks_of_one_row)
+{
+	struct snapshot_builder *b = snapshot_builder_new();
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_free_ char *text = NULL;
+	struct format_opts o = {0};
+	uint32_t root;
+
+	snapshot_builder_target(b, 42);
+	root = snapshot_builder_thread(b, 42, 42, "MainThread");
+	for (int i = 0; i < 4; i++)
+		snapshot_builder_node(b, root,
+				      snapshot_builder_func(b, "a.py", i / 2, "f", i % 2 ? "B.f" : "A.f"),
+				      4, 10000000, 10000000, 0);
+	s = snapshot_builder_finish(b);
+	s->targets[0].windows.sampled = true;
+	/* the error of the sum is just above a quarter of it if both count */
+	for (uint32_t i = 0; i < 4; i++) {
+		s->funcs[i].variance[SNAPSHOT_TOT_CPU] = 3.6e6 * 3.6e6;
+		s->funcs[i].variance[SNAPSHOT_CALLS] = 2;
+	}
+	s->funcs[3].variance[SNAPSHOT_TOT_CPU] = -1;
+	s->funcs[2].variance[SNAPSHOT_CALLS] = -1;
+	text = report_new("text", s, &o, NULL);
+	assert_has(text, "        8   ~0.020    0.003    0.020    0.003 a.py:0(f)\n");
+	assert_has(text, "        ?    0.020             0.020          a.py:1(f)\n");
+}
+
 Test(text, restrictions_are_explained)
 {
 	const char *const restrictions[] = {"py", "app", ".5"};
@@ -338,6 +397,20 @@ Test(text, rows_are_known_by_file_line_and_name)
 	text = report_new("text", s, &o, NULL);
 	assert_has(text, "        4    0.000    0.000    0.000    0.000 (truncated)\n");
 	assert_has(text, "        5    0.000    0.000    0.000    0.000 a.py:1(f)\n");
+}
+
+/* Collections have a row, but are not calls of functions. */
+Test(text, collections_are_no_calls)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("main app.py:1 1 1000000\n  <gc> ~:7 7 1000000\n");
+	struct format_opts o = {0};
+	_cleanup_free_ char *text = NULL;
+
+	s->funcs[1].pseudo = true;
+	text = report_new("text", s, &o, NULL);
+	assert_starts(text, "         1 function calls in 0.002 seconds\n");
+	assert_has(text, "        7    0.001    0.000    0.001    0.000 {gc}\n");
 }
 
 Test(text, provenance_follows_the_table)

@@ -45,6 +45,8 @@ static int parse(const char *text, struct interval **ret)
 Test(interval, labels_are_sorted_replaced_and_removed)
 {
 	struct interval *iv = build();
+	size_t size;
+	char *text;
 
 	assert_ok(interval_set_label(iv, INTERVAL_SERVICE, "web"));
 	assert_ok(interval_set_label(iv, INTERVAL_HOST, "a"));
@@ -64,6 +66,9 @@ Test(interval, labels_are_sorted_replaced_and_removed)
 	cr_assert_null(interval_label(iv, INTERVAL_HOST));
 	cr_assert_null(interval_label(iv, "zoned"));
 	cr_assert_str_eq(interval_label(iv, "zone"), "z");
+	text = save(iv, &size);
+	cr_assert(strstr(text, "\"labels\":{\"zone\":\"z\"}"), "%s", text);
+	free(text);
 	interval_free(iv);
 	check_no_leaks();
 }
@@ -197,6 +202,7 @@ Test(interval, labels_as_text)
 		cr_assert_eq(interval_set_labels_text(other, bad[i]), -EBADMSG, "%s", bad[i]);
 	cr_assert_eq(other->nlabels, 2);
 	cr_assert_null(interval_labels_text("{\n}\n", 4));
+	cr_assert_null(interval_labels_text(text, size - strlen("}\n}\n")), "it is cut");
 	interval_free(iv);
 	interval_free(other);
 	free(text);

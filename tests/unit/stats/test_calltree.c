@@ -152,6 +152,10 @@ Test(calltree, touched_nodes_and_their_ancestors)
 	calltree_close_touched(&t);
 	TOUCHED(&t, root, x, y, z);
 	calltree_untouch(&t);
+	calltree_touch(&t, NODE_LOST(root));
+	calltree_close_touched(&t);
+	TOUCHED(&t, root, NODE_LOST(root));
+	calltree_untouch(&t);
 	for (uint32_t i = 0; i < 1000; i++)
 		calltree_child(&t, z, i);
 	calltree_touch(&t, t.n - 1);
