@@ -109,7 +109,8 @@ Test(brief, modes)
 /* Numbers are the sums over the selected targets, times the longest and the latest. */
 Test(brief, sums)
 {
-	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 1\ntarget 2\ntarget 3\n");
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 1\ntarget 2\ntarget 3\n");
 	struct snapshot_target *t = s->targets;
 	struct lines l;
 
@@ -168,19 +169,20 @@ Test(brief, the_figures)
 	t->python_version = "";
 	s->host = NULL;
 	l = lines_of(s, &(struct format_opts){0});
-	cr_assert_str_eq(l.text,
-			 "process|42 python app.py (Python unknown, unknown)\n"
-			 "recorded|10.000 seconds; CPU time; waits for work are left out; libraries "
-			 "are folded into their callers; C functions other than 'app' are folded "
-			 "into their callers\n"
-			 "result|mode trace: no calls recorded\n");
+	cr_assert_str_eq(
+		l.text, "process|42 python app.py (Python unknown, unknown)\n"
+			"recorded|10.000 seconds; CPU time; waits for work are left out; libraries "
+			"are folded into their callers; C functions other than 'app' are folded "
+			"into their callers\n"
+			"result|mode trace: no calls recorded\n");
 	t->mode = MODE_COUNT;
 	t->events = 5;
 	t->waits.walked = true;
 	l = lines_of(s, &(struct format_opts){.clock = SNAPSHOT_WALL});
 	assert_line(&l, "recorded|10.000 seconds; waits for work");
-	assert_line(&l, "result|mode count: exact counts: 5 calls, none lost; no CPU times; waiting "
-			"by function from 0 stacks\n");
+	assert_line(&l,
+		    "result|mode count: exact counts: 5 calls, none lost; no CPU times; waiting "
+		    "by function from 0 stacks\n");
 	t->estimate.rate = 99;
 	t->estimate.samples = 25;
 	l = lines_of(s, &(struct format_opts){0});

@@ -100,25 +100,29 @@ Test(chrome, events)
 		"{\"traceEvents\":[\n"
 		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":42,\"tid\":0,\"args\":{\"name\":"
 		"\"python app.py\"}},\n"
-		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":7,\"tid\":0,\"args\":{\"name\":\"\"}"
+		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":7,\"tid\":0,\"args\":{\"name\":"
+		"\"\"}"
 		"},\n"
 		"{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":42,\"tid\":42,\"args\":{\"name\":"
 		"\"MainThread\"}},\n"
-		"{\"ph\":\"X\",\"cat\":\"python\",\"name\":\"f\",\"pid\":42,\"tid\":42,\"ts\":0.000,"
-		"\"dur\":3.003,\"args\":{\"file\":\"a.py\",\"line\":1,\"calls\":1,\"self_cpu_ns\":1001,"
+		"{\"ph\":\"X\",\"cat\":\"python\",\"name\":\"f\",\"pid\":42,\"tid\":42,\"ts\":0."
+		"000,"
+		"\"dur\":3.003,\"args\":{\"file\":\"a.py\",\"line\":1,\"calls\":1,\"self_cpu_ns\":"
+		"1001,"
 		"\"self_wall_ns\":7,\"cpu_ns\":3003,\"wall_ns\":14}},\n";
 
 	s->targets[1].cmdline = NULL;
 	s->threads[1].name = "";
 	text = report_new("chrome", s, &o, NULL);
 	cr_assert(strncmp(text, process, strlen(process)) == 0, "%s", text);
-	cr_assert(strstr(text, "\"name\":\"g\",\"pid\":42,\"tid\":42,\"ts\":0.000,\"dur\":2.002,"), "%s",
-		  text);
-	cr_assert(strstr(text, "\"name\":\"g\",\"pid\":42,\"tid\":42,\"ts\":3.003,\"dur\":0.030,"), "%s",
-		  text);
-	cr_assert(strstr(text, "\"thread_name\",\"pid\":7,\"tid\":9,\"args\":{\"name\":\"thread\"}},\n"
-			       "{\"ph\":\"X\",\"cat\":\"python\",\"name\":\"f\",\"pid\":7,\"tid\":9,"
-			       "\"ts\":0.000,\"dur\":0.004,"),
+	cr_assert(strstr(text, "\"name\":\"g\",\"pid\":42,\"tid\":42,\"ts\":0.000,\"dur\":2.002,"),
+		  "%s", text);
+	cr_assert(strstr(text, "\"name\":\"g\",\"pid\":42,\"tid\":42,\"ts\":3.003,\"dur\":0.030,"),
+		  "%s", text);
+	cr_assert(strstr(text,
+			 "\"thread_name\",\"pid\":7,\"tid\":9,\"args\":{\"name\":\"thread\"}},\n"
+			 "{\"ph\":\"X\",\"cat\":\"python\",\"name\":\"f\",\"pid\":7,\"tid\":9,"
+			 "\"ts\":0.000,\"dur\":0.004,"),
 		  "%s", text);
 	o.filter.pid = 7;
 	free(text);

@@ -144,7 +144,8 @@ Test(csv, optional_columns)
 			       "duration_cpu_max_ns,duration_wall_p50_ns,duration_wall_p90_ns,"
 			       "duration_wall_p99_ns,duration_wall_max_ns,ncalls_error,"),
 		  "%s", text);
-	cr_assert(strstr(text, "0000,11,23,0,0,101,203,,,,,982,1005062,1005062,1048576,2,0,0,,0\r\n"),
+	cr_assert(strstr(text,
+			 "0000,11,23,0,0,101,203,,,,,982,1005062,1005062,1048576,2,0,0,,0\r\n"),
 		  "%s", text);
 	cr_assert(strstr(text, "0000,12,12,0,0,102,102,,,,,,,,,0,0,0,0,0\r\n"), "%s", text);
 	free(text);
@@ -167,7 +168,7 @@ Test(csv, many_processes)
 
 	for (uint32_t i = 0; i < 33; i++)
 		targets[i] = (struct snapshot_target){.pid = i + 1,
-						      .python_version = i < 30	 ? "3.12.1"
+						      .python_version = i < 30	  ? "3.12.1"
 									: i == 30 ? NULL
 										  : "3.13.0",
 						      .start_unix_ns = 1000 - i,

@@ -136,9 +136,11 @@ Test(diff, order_and_limit)
 		strncat(names, d->rows[i].func[DIFF_AFTER]->name, 1);
 	cr_assert_str_eq(names, "kcbads");
 	cr_assert(strstr(three, "(b)\n\n   Per call"), "%s", three);
-	cr_assert(strstr(all, "(d)\n\n   Per call"), "what has not changed is not counted: %s", all);
-	line = strstr(all, "        1        +0   0.005000  +0.005000        -   0.005000  +0.005000 "
-			   "       - a.py:5(k)\n");
+	cr_assert(strstr(all, "(d)\n\n   Per call"), "what has not changed is not counted: %s",
+		  all);
+	line = strstr(all,
+		      "        1        +0   0.005000  +0.005000        -   0.005000  +0.005000 "
+		      "       - a.py:5(k)\n");
 	cr_assert(line, "%s", all);
 	json = written(d, diff_write_json, 7);
 	j = json_loads(json, 0, NULL);
@@ -212,12 +214,13 @@ Test(diff, json)
 	json_t *j = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *row, *functions;
 
 	cr_assert(j, "%s", text);
-	cr_assert(strstr(text, "\"not_compared\":[],\n\"functions\":[\n"
-			       "{\"file\":\"app.py\",\"line\":20,\"name\":\"strip\",\"qualname\":null,"
-			       "\"line_before\":20,\"is_new\":false,\"is_gone\":false,\"ncalls\":{"
-			       "\"before\":1000,\"after\":1000,\"change\":0,\"ratio\":1.0},"
-			       "\"tottime\":{\"before\":20000000,\"after\":60000000,"
-			       "\"change\":40000000,\"ratio\":3.0},"),
+	cr_assert(strstr(text,
+			 "\"not_compared\":[],\n\"functions\":[\n"
+			 "{\"file\":\"app.py\",\"line\":20,\"name\":\"strip\",\"qualname\":null,"
+			 "\"line_before\":20,\"is_new\":false,\"is_gone\":false,\"ncalls\":{"
+			 "\"before\":1000,\"after\":1000,\"change\":0,\"ratio\":1.0},"
+			 "\"tottime\":{\"before\":20000000,\"after\":60000000,"
+			 "\"change\":40000000,\"ratio\":3.0},"),
 		  "%s", text);
 	cr_assert(strstr(text, "\"line_before\":null,\"is_new\":true,\"is_gone\":false,\"ncalls\":{"
 			       "\"before\":0,\"after\":2,\"change\":2,\"ratio\":null}"),
@@ -344,8 +347,9 @@ Test(diff, columns_of_variants)
 	b.clock = SNAPSHOT_WALL;
 	d = build(a, &b);
 	text = written(d, diff_write_text, 0);
-	cr_assert(strstr(text, "   nothing changed\n\n   voluntary context switches (vcsw): 6 before, "
-			       "6 after\n") &&
+	cr_assert(strstr(text,
+			 "   nothing changed\n\n   voluntary context switches (vcsw): 6 before, "
+			 "6 after\n") &&
 			  !strstr(text, "gil"),
 		  "%s", text);
 	assert_ok(diff_build(side, SNAPSHOT_WALL, &wall));
@@ -361,10 +365,12 @@ Test(diff, columns_of_variants)
 				"          11          +11        - a.py:1(f)\n"),
 		  "%s", waits);
 	json = written(wall, diff_write_json, 0);
-	cr_assert(strstr(json, "\"gil_held_ns\":{\"self\":{\"before\":0,\"after\":1000,\"change\":1000,"
-			       "\"ratio\":null},\"cum\":{\"before\":0,\"after\":1000,"),
+	cr_assert(strstr(json,
+			 "\"gil_held_ns\":{\"self\":{\"before\":0,\"after\":1000,\"change\":1000,"
+			 "\"ratio\":null},\"cum\":{\"before\":0,\"after\":1000,"),
 		  "%s", json);
-	cr_assert(strstr(json, "\"cum\":{\"before\":6,\"after\":777,\"change\":771,\"ratio\":129.5}"),
+	cr_assert(strstr(json,
+			 "\"cum\":{\"before\":6,\"after\":777,\"change\":771,\"ratio\":129.5}"),
 		  "%s", json);
 }
 
@@ -380,12 +386,13 @@ Test(diff, sides)
 	a->targets[0].python_version = "";
 	b->targets[0].windows.sampled = true;
 	text = written(d, diff_write_text, 0);
-	cr_assert(strstr(text, "seconds, python unknown, INCOMPLETE: counts are lower bounds\n"), "%s",
-		  text);
+	cr_assert(strstr(text, "seconds, python unknown, INCOMPLETE: counts are lower bounds\n"),
+		  "%s", text);
 	cr_assert(strstr(text, "seconds, python 3.13.0, estimated\n"), "%s", text);
 	b->ntargets = 0;
 	none = written(d, diff_write_text, 0);
-	cr_assert(strstr(none, "   after: b.json, 1 function calls in 0.000 seconds, python unknown\n"),
+	cr_assert(strstr(none,
+			 "   after: b.json, 1 function calls in 0.000 seconds, python unknown\n"),
 		  "%s", none);
 }
 
@@ -403,8 +410,9 @@ Test(diff, pseudo_functions)
 	d = build(a, b);
 	cr_assert_eq(d->nrows, 4);
 	text = written(d, diff_write_text, 0);
-	cr_assert(strstr(text, "        0        +0   0.000007  +0.000002   +40.0%   0.000007  +0.000002 "
-			       "  +40.0% (lost)\n"),
+	cr_assert(strstr(text,
+			 "        0        +0   0.000007  +0.000002   +40.0%   0.000007  +0.000002 "
+			 "  +40.0% (lost)\n"),
 		  "%s", text);
 	cr_assert(strstr(text, "   +40.0%      0.001    +40.0% (lost)\n"), "%s", text);
 }
@@ -499,8 +507,9 @@ Test(diff, different_figures_are_refused)
 	a->builtins_of = "app";
 	diag_clear(&diag);
 	assert_err(diff_check(side, &given, &diag), -EINVAL);
-	cr_assert_str_eq(diag.msg, "'a' has some of them folded into their callers and 'b' has rows of "
-				   "all C functions");
+	cr_assert_str_eq(diag.msg,
+			 "'a' has some of them folded into their callers and 'b' has rows of "
+			 "all C functions");
 }
 
 /* Of some processes only, which is comparable with neither. */
@@ -514,8 +523,9 @@ Test(diff, subtracted_for_some)
 
 	a->targets[1].corrected = true;
 	assert_err(diff_check(side, &(struct diff_check){0}, &diag), -EINVAL);
-	cr_assert_str_eq(diag.msg, "'a' has it subtracted for some processes and 'b' has the probes' "
-				   "own time in its figures");
+	cr_assert_str_eq(diag.msg,
+			 "'a' has it subtracted for some processes and 'b' has the probes' "
+			 "own time in its figures");
 	b->targets[0].corrected = b->targets[1].corrected = true;
 	diag_clear(&diag);
 	assert_err(diff_check(side, &(struct diff_check){0}, &diag), -EINVAL);

@@ -224,8 +224,8 @@ Test(format, what_a_mode_does_not_measure_is_refused)
 /* Of the selected targets; each pair of modes is checked by what its formats need. */
 Test(format, modes_of_the_selected_targets_count)
 {
-	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(
-		"thread 42 42 a\nf a.py:1 1 5\nthread 77 77 b\nf a.py:1 1 5\n");
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("thread 42 42 a\nf a.py:1 1 5\nthread 77 77 b\nf a.py:1 1 5\n");
 	struct format_opts o = {.clock = SNAPSHOT_WALL};
 	_cleanup_fclose_ FILE *out = fopen("/dev/null", "w");
 	struct diag diag = {0};
@@ -243,7 +243,8 @@ Test(format, modes_of_the_selected_targets_count)
 	assert_ok(format_write(format_find("text"), s, &o, out, &diag));
 	assert_ok(format_check_modes(format_find("tree"), 1u << MODE_COUNT | 1u << MODE_SAMPLE,
 				     SNAPSHOT_CPU, false, NULL));
-	assert_err(format_check_modes(format_find("tree"), 1u << MODE_COUNT, SNAPSHOT_CPU, true, NULL),
+	assert_err(format_check_modes(format_find("tree"), 1u << MODE_COUNT, SNAPSHOT_CPU, true,
+				      NULL),
 		   -EINVAL);
 	assert_err(format_check_modes(format_find("tree"), 1u << MODE_COUNT, SNAPSHOT_WALL, false,
 				      NULL),
@@ -260,7 +261,8 @@ Test(format, data_that_is_left_out)
 		{"decoder.py:1(decode)", {.strip_dirs = true}},
 		{"; libraries are folded into their callers\n", {.only_my_code = true}},
 		{"; waits for work are left out\n", {.busy = true}},
-		{"; C functions other than 'x' are folded into their callers\n", {.builtins_of = "x"}},
+		{"; C functions other than 'x' are folded into their callers\n",
+		 {.builtins_of = "x"}},
 	};
 	_cleanup_(snapshot_freep) struct snapshot *s =
 		snapshot_build("decode /usr/lib/python3.11/json/decoder.py:1 1 5\n");

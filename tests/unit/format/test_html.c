@@ -351,7 +351,8 @@ Test(html, provenance_is_escaped)
 	s->targets[0].warnings = "a<b>&";
 	free(read_back(s, &o));
 	assert_part(s, &o, "d['provenance']['targets'][0]['warnings']", "a<b>&");
-	assert_part(s, &o, "[l for l in d['lines'] if l[0] == 'WARNING']", "[['WARNING', 'a<b>&']]");
+	assert_part(s, &o, "[l for l in d['lines'] if l[0] == 'WARNING']",
+		    "[['WARNING', 'a<b>&']]");
 }
 
 /* The page needs each thread's mode, to know which threads have no contexts. */

@@ -349,9 +349,10 @@ static void assert_dumps(const json_t *object, const char *key, const char *expe
 /* Of what is not known or did not happen, there is nothing. */
 Test(json, targets)
 {
-	static const char *const optional[] = {"estimate",  "windows",	   "waits",	"since",
-					       "children",  "forked_from", "folded",	"fork_gap_ns",
-					       "mechanism", "self_test",   "warnings",	"execs",
+	static const char *const optional[] = {"estimate",  "windows",	   "waits",
+					       "since",	    "children",	   "forked_from",
+					       "folded",    "fork_gap_ns", "mechanism",
+					       "self_test", "warnings",	   "execs",
 					       "columns",   "builtins_of", "exec_gap_ns"};
 	struct snapshot_call other[] = {{"poll", 5, 6}, {"wait4", 7, 8}};
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\ntarget 7\n");
@@ -385,8 +386,11 @@ Test(json, targets)
 					       .samples_factor = 1.25,
 					       .failed = 2,
 					       .unsampled = "why"};
-	t->waits = (struct snapshot_waits){
-		.measured = true, .gil_known = true, .other = other, .nother = 2, .pairs_dropped = 8};
+	t->waits = (struct snapshot_waits){.measured = true,
+					   .gil_known = true,
+					   .other = other,
+					   .nother = 2,
+					   .pairs_dropped = 8};
 	t->cost = (struct cost){
 		.known = true, .before = {1, 2, 3}, .after = {4, 5, 6}, .slowdown = 7};
 	t->cost_scale = 1.5;
@@ -402,8 +406,7 @@ Test(json, targets)
 	j = load(s, &o);
 	target = json_array_get(json_object_get(j, "targets"), 0);
 	assert_dumps(j, "taken", "\"2023-11-14T22:13:30.007Z\"");
-	assert_dumps(j, "columns",
-		     "{\"counters\":[\"vcsw\",\"rbytes\"],\"\":[\"gil_held_ns\"]}");
+	assert_dumps(j, "columns", "{\"counters\":[\"vcsw\",\"rbytes\"],\"\":[\"gil_held_ns\"]}");
 	assert_dumps(j, "exact", "true");
 	assert_dumps(target, "estimate",
 		     "{\"rate_hz\":99,\"period_ns\":10,\"samples\":4,\"samples_of_probes\":2,"

@@ -97,7 +97,8 @@ Test(openmetrics, times)
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		s->nodes[i].self[SNAPSHOT_WALL] = s->nodes[i].calls = 0;
 	text = report_new("openmetrics", s, &o, NULL);
-	cr_assert(strstr(text, "clock=\"cpu\"} 12.") && !strstr(text, "clock=\"wall\""), "%s", text);
+	cr_assert(strstr(text, "clock=\"cpu\"} 12.") && !strstr(text, "clock=\"wall\""), "%s",
+		  text);
 	cr_assert(!strstr(text, "function_calls") && !strstr(text, "call_duration"), "%s", text);
 }
 

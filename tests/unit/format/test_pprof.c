@@ -222,8 +222,8 @@ Test(pprof, several_processes)
 				       "     4: 0x0 g a.py:5 s=5(a.py:5(g))\n"),
 			   "%s", raw);
 	cr_assert_not_null(strstr(raw, "libpython.so 0123456789abcdef [FN]"), "%s", raw);
-	cr_assert_not_null(strstr(raw, "2: 0x0/0x0/0x0 /opt/python/bin/python fedc [FN]"),
-			   "%s", raw);
+	cr_assert_not_null(strstr(raw, "2: 0x0/0x0/0x0 /opt/python/bin/python fedc [FN]"), "%s",
+			   raw);
 	cr_assert_not_null(strstr(raw, "Time: 2023-11-14 22:13:19 "), "%s", raw);
 	cr_assert_not_null(strstr(raw, "Duration: 10s\n"), "%s", raw);
 	free(raw);

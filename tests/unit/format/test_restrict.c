@@ -204,11 +204,12 @@ Test(restrict, the_largest_ones_are_accepted)
 
 Test(restrict, numbers_and_patterns)
 {
-	static const char *const numbers[] = {"0", "9", "+1", "-1", "1_0", "1.", ".5", "5.5", "-.5",
-					      "1e5", "1E5", "1e+5", "1.e-5", "1_0.0_1", "09"};
-	static const char *const patterns[] = {"", "+", "-", ".", "e5", ".e5", "1e", "1e+", "1__0",
-					       "1_", "_1", "1x", "1.5x", "1.5.5", "/", ":", "0/",
-					       "0:", "1_:", "1_/", "1 ", "--1"};
+	static const char *const numbers[] = {"0",   "9",    "+1",    "-1",	 "1_0",
+					      "1.",  ".5",   "5.5",   "-.5",	 "1e5",
+					      "1E5", "1e+5", "1.e-5", "1_0.0_1", "09"};
+	static const char *const patterns[] = {
+		"",   "+",    "-",     ".", "e5", ".e5", "1e", "1e+", "1__0", "1_", "_1",
+		"1x", "1.5x", "1.5.5", "/", ":",  "0/",	 "0:", "1_:", "1_/",  "1 ", "--1"};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		cr_assert(!restriction_is_pattern(numbers[i]), "%s", numbers[i]);

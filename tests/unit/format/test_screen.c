@@ -47,7 +47,8 @@ Test(screen, fit)
 
 Test(screen, columns)
 {
-	static const uint32_t widths[][2] = {{0, 0}, {1, 79}, {78, 79}, {79, 79}, {80, 80}, {200, 200}};
+	static const uint32_t widths[][2] = {{0, 0},   {1, 79},	 {78, 79},
+					     {79, 79}, {80, 80}, {200, 200}};
 
 	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
 		cr_assert_eq(screen_columns(&(struct format_opts){.width = widths[i][0]}),
@@ -60,7 +61,7 @@ Test(screen, last)
 	static const struct {
 		uint32_t width;
 		size_t used, want;
-	} cases[] = {{0, 50, 60}, {100, 40, 60}, {100, 41, 59}, {100, 67, 33},
+	} cases[] = {{0, 50, 60},   {100, 40, 60}, {100, 41, 59}, {100, 67, 33},
 		     {100, 68, 32}, {100, 69, 32}, {100, 200, 32}};
 	char s[61];
 

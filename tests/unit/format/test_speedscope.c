@@ -106,7 +106,8 @@ Test(speedscope, everything)
 		"{\"name\":\"f\",\"file\":\"a.py\",\"line\":1},\n"
 		"{\"name\":\"(lost)\"}\n]},\n"
 		"\"profiles\":[\n"
-		"{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"name\":\"MainThread [42:42], wall "
+		"{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"name\":\"MainThread [42:42], "
+		"wall "
 		"time\",\"startValue\":0,\"endValue\":150,\"events\":[\n"
 		"{\"type\":\"O\",\"frame\":0,\"at\":0},\n"
 		"{\"type\":\"O\",\"frame\":1,\"at\":0},\n"
@@ -122,8 +123,9 @@ Test(speedscope, everything)
 	s->nodes[s->threads[0].root].self[SNAPSHOT_WALL] = 1000;
 	text = report_new("speedscope", s, &o, NULL);
 	cr_assert(strncmp(text, start, strlen(start)) == 0, "%s", text);
-	cr_assert(strstr(text, "\n],\n\"activeProfileIndex\":0,\"exporter\":\"pyprofd test\",\"name\":"
-			       "\"python app.py\",\n\"pyprofd\":{"),
+	cr_assert(strstr(text,
+			 "\n],\n\"activeProfileIndex\":0,\"exporter\":\"pyprofd test\",\"name\":"
+			 "\"python app.py\",\n\"pyprofd\":{"),
 		  "%s", text);
 	s->targets[0].cmdline = NULL;
 	free(text);

@@ -79,14 +79,15 @@ Test(text, columns)
 		s->columns[COLUMN_gil][i] = 500000 * i;
 	}
 	text = report_new("text", s, &o, NULL);
-	assert_has(text, "  percall        p50        p90        max counters_vcsw counters_vcsw_cum"
-			 "  waits_gil counters_minflt filename:lineno(function)\n"
-			 "        5    0.002    0.000    0.003    0.001   0.001005   1.029184"
-			 "   1.100000             7                12   0.001500"
-			 "               - a.py:1(f)\n"
-			 "        1    0.001    0.001    0.001    0.001          -          -"
-			 "          -             5                 5   0.001500"
-			 "               - a.py:2(g)\n");
+	assert_has(text,
+		   "  percall        p50        p90        max counters_vcsw counters_vcsw_cum"
+		   "  waits_gil counters_minflt filename:lineno(function)\n"
+		   "        5    0.002    0.000    0.003    0.001   0.001005   1.029184"
+		   "   1.100000             7                12   0.001500"
+		   "               - a.py:1(f)\n"
+		   "        1    0.001    0.001    0.001    0.001          -          -"
+		   "          -             5                 5   0.001500"
+		   "               - a.py:2(g)\n");
 	o.filter.tid = 42;
 	thread = report_new("text", s, &o, NULL);
 	assert_has(thread, "    0.001          -          -          -             7 ");
@@ -94,8 +95,9 @@ Test(text, columns)
 
 Test(text, columns_are_checked)
 {
-	static const char *const bad[] = {"", "p5", "p500", "percents", "_cum", "counters_vcswcum",
-					  "p50,", ",p50", "p50,bogus"};
+	static const char *const bad[] = {"",	      "p5",   "p500",
+					  "percents", "_cum", "counters_vcswcum",
+					  "p50,",     ",p50", "p50,bogus"};
 	const char *most = "p50,p50,p50,p50,p50,p50,p50,p50,p50,p50,p50,p50,p50,p50,p50,p50";
 	char more[80];
 	struct diag diag = {0};
@@ -321,7 +323,8 @@ Test(text, marks_of_one_row)
 	root = snapshot_builder_thread(b, 42, 42, "MainThread");
 	for (int i = 0; i < 4; i++)
 		snapshot_builder_node(b, root,
-				      snapshot_builder_func(b, "a.py", i / 2, "f", i % 2 ? "B.f" : "A.f"),
+				      snapshot_builder_func(b, "a.py", i / 2, "f",
+							    i % 2 ? "B.f" : "A.f"),
 				      4, 10000000, 10000000, 0);
 	s = snapshot_builder_finish(b);
 	s->targets[0].windows.sampled = true;
@@ -490,21 +493,23 @@ Test(text, gaps_are_reported)
 	t->children = (struct snapshot_children){.followed = 5, .ended_first = 7};
 	some = verbose(s);
 	assert_has(some, "   process    42, ended\n");
-	assert_has(some, "   forked     by process 41; tracing began 0.001500 seconds after the fork\n"
-			 "   executed   its program again, 3 times; 2.500000 seconds after that were "
-			 "not traced\n"
-			 "   children   5 followed\n"
-			 "   NOT TRACED 7 children: they ended before they could be\n"
-			 "   builtins ");
+	assert_has(some,
+		   "   forked     by process 41; tracing began 0.001500 seconds after the fork\n"
+		   "   executed   its program again, 3 times; 2.500000 seconds after that were "
+		   "not traced\n"
+		   "   children   5 followed\n"
+		   "   NOT TRACED 7 children: they ended before they could be\n"
+		   "   builtins ");
 	t->folded = 12, t->execs = 0;
 	t->children = (struct snapshot_children){.over_limit = 6, .failed = 8};
 	folded = verbose(s);
 	assert_has(folded, "   processes  12 that have ended, as one\n");
-	assert_has(folded, "   forked     tracing began after the forks, 0.001500 seconds in total\n"
-			   "   children   0 followed\n"
-			   "   NOT TRACED 6 children: too many were followed already\n"
-			   "   NOT TRACED 8 children: following them failed\n"
-			   "   builtins ");
+	assert_has(folded,
+		   "   forked     tracing began after the forks, 0.001500 seconds in total\n"
+		   "   children   0 followed\n"
+		   "   NOT TRACED 6 children: too many were followed already\n"
+		   "   NOT TRACED 8 children: following them failed\n"
+		   "   builtins ");
 }
 
 Test(text, what_is_known_of_a_target)
@@ -535,11 +540,12 @@ Test(text, what_is_known_of_a_target)
 	s->busy = s->folded = true;
 	s->builtins_of = "app";
 	much = verbose(s);
-	assert_has(much, "   clock      cpu: the threads' own CPU time\n"
-			 "   busy       waits for work are left out\n"
-			 "   folded     standard library and installed packages into their callers\n"
-			 "   folded     C functions that do not match 'app' into their callers\n"
-			 "   command    unknown\n");
+	assert_has(much,
+		   "   clock      cpu: the threads' own CPU time\n"
+		   "   busy       waits for work are left out\n"
+		   "   folded     standard library and installed packages into their callers\n"
+		   "   folded     C functions that do not match 'app' into their callers\n"
+		   "   command    unknown\n");
 	assert_has(much, "   start      unknown, the last snapshot\n");
 	assert_has(much, "   probes     by a link\n"
 			 "   self-test  passed\n"
@@ -572,23 +578,25 @@ Test(text, samples_are_reported)
 	assert_has(trace, "within probes: CPU times are reconciled with them\n");
 	t->mode = MODE_COUNT;
 	counted = verbose(s);
-	assert_has(counted,
-		   "   mode       count: every call; times are from samples; recursive calls are "
-		   "not distinguished\n"
-		   "   ESTIMATE   sampled at 99 Hz, 400 samples of 2.500 ms of CPU time; no waiting "
-		   "is seen\n"
-		   "   probes     100 more samples fell within probes (20.0% of all); excluded\n"
-		   "   corrected  by 30 samples from before the probes; JSON, CSV and HTML contain "
-		   "the standard errors\n");
+	assert_has(
+		counted,
+		"   mode       count: every call; times are from samples; recursive calls are "
+		"not distinguished\n"
+		"   ESTIMATE   sampled at 99 Hz, 400 samples of 2.500 ms of CPU time; no waiting "
+		"is seen\n"
+		"   probes     100 more samples fell within probes (20.0% of all); excluded\n"
+		"   corrected  by 30 samples from before the probes; JSON, CSV and HTML contain "
+		"the standard errors\n");
 	t->mode = MODE_SAMPLE;
 	t->estimate.before = 0;
 	t->waits.measured = true;
 	sampled = verbose(s);
-	assert_has(sampled,
-		   "   ESTIMATE   sampled at 99 Hz, 400 samples of 2.500 ms of CPU time; no calls "
-		   "are counted\n"
-		   "   error      a time of T has a standard error of sqrt(T * 2.500 ms); 5.0% of all "
-		   "samples'\n");
+	assert_has(
+		sampled,
+		"   ESTIMATE   sampled at 99 Hz, 400 samples of 2.500 ms of CPU time; no calls "
+		"are counted\n"
+		"   error      a time of T has a standard error of sqrt(T * 2.500 ms); 5.0% of all "
+		"samples'\n");
 	assert_has(sampled, "   result     no sample was lost\n");
 	cr_assert(!strstr(sampled, "   builtins") && !strstr(sampled, "   probes"));
 	t->losses[PYP_LOSS_lost_events] = 2;
@@ -629,10 +637,11 @@ Test(text, windows_are_reported)
 					       .samples_factor = 1.25};
 	t->decode_errors = 0;
 	some = verbose(s);
-	assert_has(some,
-		   "   ESTIMATE   from 9 windows (--max-overhead 5) covering 12.5% of CPU time, 25.0% "
-		   "of wall time; JSON, CSV and HTML contain the standard errors\n"
-		   "   samples    7 between windows: probe cost rescaled by 1.250\n");
+	assert_has(
+		some,
+		"   ESTIMATE   from 9 windows (--max-overhead 5) covering 12.5% of CPU time, 25.0% "
+		"of wall time; JSON, CSV and HTML contain the standard errors\n"
+		"   samples    7 between windows: probe cost rescaled by 1.250\n");
 	cr_assert(!strstr(some, "INCOMPLETE") && !strstr(some, "exact counts"), "%s", some);
 	t->windows.unsampled = "no counter";
 	t->windows.samples_factor = 0;

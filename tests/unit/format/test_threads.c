@@ -72,10 +72,11 @@ Test(threads, calls_and_shares)
 	s->threads[0].name = "a name that is too long for a column";
 	s->threads[1].name = "another name that is too long";
 	text = report_new("threads", s, &o, NULL);
-	cr_assert(strstr(text, "     42      43         2     3.000     1.980     0.000  99.0%\033[0m "
-			       "another...too long -\n"
-			       "     42      42         1     0.020     0.020     0.000   1.0%\033[0m "
-			       "a name t... a column\n"),
+	cr_assert(strstr(text,
+			 "     42      43         2     3.000     1.980     0.000  99.0%\033[0m "
+			 "another...too long -\n"
+			 "     42      42         1     0.020     0.020     0.000   1.0%\033[0m "
+			 "a name t... a column\n"),
 		  "%s", text);
 	s->threads[0].total[SNAPSHOT_WALL] = 19000000;
 	free(text);

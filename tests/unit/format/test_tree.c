@@ -247,7 +247,8 @@ Test(tree, on_a_terminal)
 	cr_assert(strstr(text, "\n\033[1m 10.0%\033[0m     0.100     0.100        1   b  "
 			       "\033[2ma.py:3\033[0m\n"),
 		  "%s", text);
-	cr_assert(strstr(text, "\n\033[2m  2.0%     0.020" NO_COUNT "(3 more)\033[0m\n"), "%s", text);
+	cr_assert(strstr(text, "\n\033[2m  2.0%     0.020" NO_COUNT "(3 more)\033[0m\n"), "%s",
+		  text);
 	s->nodes[3].self[SNAPSHOT_CPU] = 99000000;
 	s->nodes[2].self[SNAPSHOT_CPU] = 811000000;
 	free(text);
@@ -256,8 +257,9 @@ Test(tree, on_a_terminal)
 	o = (struct format_opts){.width = 100, .min_share = 20};
 	s->funcs[0].name = "a_name_that_is_much_too_long_for_a_line_that_has_only_one_hundred";
 	cut = report_new("tree", s, &o, NULL);
-	cr_assert(strstr(cut, "\n                                    below a_name_that_is_much_too_lo"
-			      "n...ne_that_has_only_one_hundred\n"),
+	cr_assert(strstr(cut,
+			 "\n                                    below a_name_that_is_much_too_lo"
+			 "n...ne_that_has_only_one_hundred\n"),
 		  "%s", cut);
 }
 
@@ -273,7 +275,7 @@ Test(tree, folded_threads)
 	       "least 1 % of 0.020 seconds\n");
 	expect(s, &(struct format_opts){.by_thread = true, .depth = 1},
 	       "   Calling contexts, at most 1 deep, with at least 1 % of 0.020 seconds\n" TITLE
-	       MAIN_THREAD MAIN " 85.0%     0.017                      (2 more)\n"
+		       MAIN_THREAD MAIN " 85.0%     0.017                      (2 more)\n"
 	       " 10.0%     0.002                    thread 0 worker\n" WORKER_F "\n\n\n");
 }
 

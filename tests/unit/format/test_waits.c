@@ -68,9 +68,10 @@ Test(waits, by_function)
 		     BY_FUNCTION WAITS_OF_G WAITS_OF_MAIN WAITS_OF_F "\n\n   process");
 	expect_start(s, "waits", &(struct format_opts){.sort = "cumulative"},
 		     BY_FUNCTION WAITS_OF_MAIN WAITS_OF_G WAITS_OF_F "\n\n   process");
-	expect_start(s, "waits", &(struct format_opts){.restrict_ = &none, .nrestrict = 1},
-		     "   Waiting: 0.875 s in all threads\n"
-		     "   List reduced from 3 to 0 due to restriction <'nothing'>\n\n\n\n   process");
+	expect_start(
+		s, "waits", &(struct format_opts){.restrict_ = &none, .nrestrict = 1},
+		"   Waiting: 0.875 s in all threads\n"
+		"   List reduced from 3 to 0 due to restriction <'nothing'>\n\n\n\n   process");
 	s->columns[COLUMN_gil][4] = 0;
 	expect_start(s, "waits", &(struct format_opts){0},
 		     "   Waiting: 0.750 s in all threads\n\n"
@@ -102,11 +103,12 @@ Test(waits, other_calls_and_an_unknown_gil)
 	s->targets[0].waits =
 		(struct snapshot_waits){.measured = true, .other = other, .nother = 2};
 	unknown = report_new("waits", s, &o, NULL);
-	cr_assert(strstr(unknown, "\n\n\n"
-				  "   other: 1.500 s in 3 waits for futex\n"
-				  "   other: 0.250 s in 1 waits for wait4\n"
-				  "   process 42: the GIL was not found; waiting for it is in lock\n"
-				  "   process "),
+	cr_assert(strstr(unknown,
+			 "\n\n\n"
+			 "   other: 1.500 s in 3 waits for futex\n"
+			 "   other: 0.250 s in 1 waits for wait4\n"
+			 "   process 42: the GIL was not found; waiting for it is in lock\n"
+			 "   process "),
 		  "%s", unknown);
 	s->targets[0].waits = (struct snapshot_waits){.measured = true, .gil_known = true};
 	known = report_new("waits", s, &o, NULL);
@@ -117,9 +119,8 @@ Test(waits, other_calls_and_an_unknown_gil)
 
 Test(gil, functions_and_pairs)
 {
-	struct snapshot_gil_pair pairs[22] = {{7, 2, 0, 9000 * MS},
-					      {42, 0, 2, 1500 * MS},
-					      {42, 2, SNAPSHOT_NONE, 250 * MS}};
+	struct snapshot_gil_pair pairs[22] = {
+		{7, 2, 0, 9000 * MS}, {42, 0, 2, 1500 * MS}, {42, 2, SNAPSHOT_NONE, 250 * MS}};
 	_cleanup_(snapshot_freep) struct snapshot *s = build();
 	_cleanup_free_ char *text = NULL;
 	size_t n = 0;
@@ -137,8 +138,7 @@ Test(gil, functions_and_pairs)
 		     "   2.000    2.125  app.py:1(main)\n"
 		     "   0.500    0.500  app.py:10(f)\n"
 		     "   0.125    0.125  b.py:3(g)\n"
-		     "\n" PAIRS_HEADER
-		     "   1.500  app.py:1(main)                     app.py:10(f)\n"
+		     "\n" PAIRS_HEADER "   1.500  app.py:1(main)                     app.py:10(f)\n"
 		     "   0.250  app.py:10(f)                       (outside Python)\n"
 		     "\n   process");
 	expect_start(s, "gil", &(struct format_opts){.filter = {.tid = 43}},

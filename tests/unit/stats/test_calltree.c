@@ -221,7 +221,8 @@ static bool has(const struct calltree *t, uint32_t i, uint64_t small, uint64_t l
 
 	for (uint64_t c = 0; c < SNAPSHOT_CLOCKS; c++)
 		ret = ret && n->self[c] == 10 * both + count * c &&
-		      n->min[c] == 100 * (small ? small : large) + c && n->max[c] == 100 * large + c;
+		      n->min[c] == 100 * (small ? small : large) + c &&
+		      n->max[c] == 100 * large + c;
 	return ret;
 }
 
