@@ -383,10 +383,25 @@ Test(html, hostile_names_stay_in_their_strings)
 	cr_assert(report_harmless(begin, strlen(begin)));
 	cr_assert(strstr(begin, "\\u003c/script\\u003e\\u003cscript\\u003e"));
 	cr_assert(strstr(begin, "surrogate \\udcff"));
+	cr_assert(strstr(begin, "tag \\udb40\\udc41") && strstr(begin, "\\u0008\\u007f\""));
 	free(read_back(s, &o));
 	free(TAKE_PTR(report));
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
+}
+
+/* The characters at the ends of what is written as it is, and as one unit */
+Test(html, characters)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(two_threads);
+	struct format_opts o = {0};
+	_cleanup_free_ char *report = NULL;
+
+	s->threads[0].name = "\x1f ~\x7f\xc2\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf";
+	report = report_new("html", s, &o, NULL);
+	cr_assert(strstr(report,
+			 "[42,42,\"\\u001f ~\\u007f\\u0080\\uffff\\ud800\\udc00\\udbff\\udfff"
+			 "\",1,0,"));
 }
 
 /* The page must not be able to fetch anything or to run other scripts than the embedded ones. */

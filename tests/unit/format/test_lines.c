@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "format/names.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
@@ -108,6 +109,28 @@ static void expect_numbers(const struct snapshot *s, const struct format_opts *o
 			 (int)strcspn(p, " \n"), p);
 	}
 	cr_assert_str_eq(got, want);
+}
+
+/* Long lines are cut, tabs go to the next of the columns that they stop at. */
+Test(lines, long_lines_and_tabs)
+{
+	static const struct snapshot_line v[] = {LINE(1, 1), LINE(2, 1)};
+	char text_of[NAME_REPEATED + 100];
+	struct format_source from = {source, text_of};
+	struct snapshot *s = snapshot_build("f /srv/app.py:1 1 5\n");
+	char *text;
+
+	strcpy(text_of, "\ta\tbc\t12345678\td\n");
+	memset(text_of + strlen(text_of), 'x', NAME_REPEATED + 2);
+	text_of[strlen("\ta\tbc\t12345678\td\n") + NAME_REPEATED + 2] = '\0';
+	assert_ok(snapshot_add_lines(s, &s->funcs[0], v, 2));
+	text = report_new("lines", s, &(struct format_opts){.source = &from}, NULL);
+	assert_has(text, "     0.001          a       bc      12345678        d\n");
+	assert_has(text, "     0.001  xxx");
+	cr_assert_eq(strspn(strstr(text, "xxx"), "x"), NAME_REPEATED + 1);
+	free(text);
+	snapshot_free(s);
+	check_no_leaks();
 }
 
 /* Of up to five lines without samples, all are shown, of more the first and the last two. */
@@ -228,7 +251,13 @@ Test(lines, none)
 	assert_err(refused(s, &diag), -ENODATA);
 	assert_has(diag.hint, "--mode sample");
 	s->targets[0].misses_calls = true;
+	assert_err(refused(s, &diag), -ENODATA);
+	assert_has(diag.hint, "--mode sample");
+	s->targets[0].misses_calls = false;
 	s->targets[0].estimate.samples = 5;
+	assert_err(refused(s, &diag), -ENODATA);
+	assert_has(diag.hint, "--mode sample");
+	s->targets[0].misses_calls = true;
 	assert_err(refused(s, &diag), -ENODATA);
 	assert_has(diag.msg, "compiled code");
 	snapshot_free(s);

@@ -137,6 +137,31 @@ Test(text, default_order)
 	assert_has(sample, "   Ordered by: internal time\n");
 }
 
+/* Of the selected processes; if there are several modes, as for a trace. */
+Test(text, default_order_of_processes)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("thread 42 42 a\nf a.py:1 1 5\nthread 42 43 b\nf a.py:1 1 5\n"
+			       "thread 7 7 c\nf a.py:1 1 5\nthread 7 8 d\n");
+	struct format_opts o = {.verbose = true};
+	_cleanup_free_ char *both = NULL, *count = NULL, *sample = NULL;
+
+	s->targets[0].mode = MODE_COUNT;
+	s->targets[1].mode = MODE_SAMPLE;
+	s->threads[1].alive = false;
+	s->threads[2].folded = 5;
+	both = report_new("text", s, &o, NULL);
+	assert_has(both, "   Ordered by: cumulative time\n");
+	assert_has(both, "   threads    2, 1 of them alive\n");
+	assert_has(both, "   threads    6, 2 of them alive\n");
+	o.filter.pid = 42;
+	count = report_new("text", s, &o, NULL);
+	assert_has(count, "   Ordered by: call count\n");
+	o.filter.pid = 7;
+	sample = report_new("text", s, &o, NULL);
+	assert_has(sample, "   Ordered by: internal time\n");
+}
+
 /* Percent of the total: of the cumulative time, or of the own time if sorted by that. */
 Test(text, percent)
 {
