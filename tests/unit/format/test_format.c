@@ -296,6 +296,14 @@ Test(format, a_full_disk_is_an_error)
 
 	assert_err(try_write(s, &o, "/dev/full", &diag), -ENOSPC);
 	cr_assert_eq(diag.exit, PYP_EXIT_FAILURE);
+	/* each write fails, not only the last one */
+	for (const struct format *f = formats; f->name; f++) {
+		_cleanup_fclose_ FILE *out = fopen("/dev/full", "w");
+
+		cr_assert(out);
+		setvbuf(out, NULL, _IONBF, 0);
+		assert_err(format_write(f, s, &o, out, NULL), -ENOSPC);
+	}
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
 }
