@@ -150,6 +150,7 @@ Test(names, cut)
 
 	assert_cut(NULL, "", 10, "");
 	assert_cut("ninechars", "", 10, "ninechars");
+	assert_cut("abc\nde", "", 10, "abc\nde");
 	assert_cut("more than ten", "", 10, "more\xe2\x80\xa6n ten");
 	/* by the written characters: \x0a takes four, and so do additional escapes */
 	assert_cut("ab\ncdefgh", "", 10, "ab\xe2\x80\xa6\x64\x65\x66gh");
