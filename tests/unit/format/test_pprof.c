@@ -279,14 +279,14 @@ Test(pprof, durations_are_labels)
 		snapshot_build("main a.py:1 1 5 5\n  f a.py:2 2 70000 70000\n");
 	static const char *const tags[] = {"-tags", NULL};
 	struct format_opts o = {0};
+	struct snapshot_durations own[SNAPSHOT_CLOCKS]; /* a sanitizer knows its end */
 	struct histogram_sum sum = {.count = 2};
 	char *dir = temp_dir_new(), *text;
 
 	sum.n[histogram_bucket(35000)] = 2;
-	for (uint32_t i = 0; i < s->nfuncs; i++)
-		if (strcmp(s->funcs[i].name, "f") == 0)
-			assert_ok(snapshot_add_durations(s, &s->funcs[i], SNAPSHOT_WALL, &sum,
-							 35000));
+	assert_ok(snapshot_add_durations(s, &s->funcs[1], SNAPSHOT_WALL, &sum, 35000));
+	memcpy(own, s->funcs[1].durations, sizeof(own));
+	s->funcs[1].durations = own;
 	tool_need("go");
 	report_save("pprof", s, &o, dir, "profile.pb.gz");
 	text = pprof(dir, tags);

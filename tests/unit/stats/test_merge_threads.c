@@ -25,7 +25,10 @@ Test(merge_threads, adds_equal_paths)
 		s->nodes[i].yields = 1u << i;
 	s->measured = COLUMN_BIT(COLUMN_vcsw);
 	assert_ok(snapshot_reserve_columns(s, s->measured, s->nnodes));
+	s->adding.known_funcs = s;
 	assert_ok(merge_threads(s, NULL, &m));
+	s->adding.known_funcs = NULL;
+	cr_assert(!m->adding.known_funcs, "it belongs to the other one");
 	cr_assert(m->nthreads == 1 && m->nnodes == 4 && m->threads[0].root == 0);
 	n = m->nodes;
 	cr_assert(n[0].parent == SNAPSHOT_NONE && n[0].self[SNAPSHOT_WALL] == 11);
