@@ -251,6 +251,7 @@ static struct snapshot *with_bytes(const char *text, uint64_t f, uint64_t g)
 	s->measured = COLUMN_BIT(COLUMN_rbytes) | COLUMN_BIT(COLUMN_vcsw);
 	cr_assert_eq(s->nnodes, 4);
 	assert_ok(snapshot_reserve_columns(s, COLUMN_BIT(COLUMN_rbytes), s->nnodes));
+	s->columns[COLUMN_rbytes][1] = 5;
 	s->columns[COLUMN_rbytes][2] = f;
 	s->columns[COLUMN_rbytes][3] = g;
 	return s;
@@ -272,7 +273,7 @@ Test(diff, resources)
 
 	cr_assert(strstr(text, "\n   nothing changed\n\n"
 			       "   voluntary context switches (vcsw): 0 before, 0 after\n\n"
-			       "   bytes read (rbytes): 1050 before, 980 after\n\n"
+			       "   bytes read (rbytes): 1055 before, 985 after\n\n"
 			       "        self       change        % filename:lineno(function)\n"
 			       "          80          +30   +60.0% a.py:7(g)\n"
 			       "         900         -100   -10.0% a.py:2(f)\n"),
@@ -286,7 +287,7 @@ Test(diff, resources)
 		figures = json_object_get(json_object_get(row, "counters"), "rbytes");
 		cr_assert_eq(json_integer_value(
 				     json_object_get(json_object_get(figures, "self"), "after")),
-			     0);
+			     5);
 		cr_assert_eq(json_integer_value(
 				     json_object_get(json_object_get(figures, "cum"), "change")),
 			     -70);
