@@ -117,6 +117,8 @@ static void toy_move(const uint8_t *code, struct insn_full *in)
 		return;
 	default:
 		in->op[1] = mem_op(code, code[0] == TOY_LOADB ? 8 : 64);
+		if (code[0] == TOY_LOADF)
+			in->op[1].value *= 16;
 	}
 }
 

@@ -40,6 +40,7 @@ enum toy_op {
 	TOY_LOAD,  /* a = [b + c], 64 bits */
 	TOY_LOADB, /* the same, 8 bits */
 	TOY_LOADX, /* a = [b + register c] */
+	TOY_LOADF, /* a = [b + 16 c] */
 	TOY_LOADG, /* a = [bc] */
 	TOY_STORE, /* [b + c] = a, 64 bits; a == ZERO: 0 */
 	TOY_STORE4,

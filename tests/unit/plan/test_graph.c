@@ -83,10 +83,10 @@ Test(graph, where_functions_end)
 		{TOY_CALL, 0, TOY_TO_PLT(0)}, /* 2: abort does not */
 		{TOY_NOP},		      /* 3 */
 		{TOY_BEQ, 0, TOY_TO(7)},      /* 4 */
-		{TOY_CALL, 0, TOY_TO(11)},    /* 5: exit */
+		{TOY_CALL, 0, TOY_TO(11)},    /* 5: __assert_fail */
 		{TOY_NOP},		      /* 6 */
 		{TOY_BNE, 0, TOY_TO_PLT(1)},  /* 7: only a jump is taken for a call */
-		{TOY_CALL, 0, TOY_TO(12)},    /* 8: not exit */
+		{TOY_CALL, 0, TOY_TO(12)},    /* 8: another */
 		{TOY_B, 0, TOY_TO_PLT(0)},    /* 9 */
 		{TOY_NOP},		      /* 10 */
 		{TOY_NOP},		      /* 11 */
@@ -94,7 +94,9 @@ Test(graph, where_functions_end)
 	};
 	static const unsigned int reached[] = {0, 1, 2, 4, 5, 7, 8, 9};
 
-	OPEN(code, .plt = {"abort", "strlen"}, .symbol = {{"exit", TOY_CODE + 4 * 11}});
+	OPEN(code, .plt = {"abort", "strlen"},
+	     .symbol = {{"Py_FatalError", TOY_CODE + 4 * 10},
+			{"__assert_fail", TOY_CODE + 4 * 11}});
 	cr_expect_eq(rig.p.cfg.n, 8);
 	for (size_t i = 0; i < 8; i++)
 		cr_expect_eq(node(reached[i])->tail, reached[i] == 9, "%u", reached[i]);
@@ -104,6 +106,18 @@ Test(graph, where_functions_end)
 	cr_expect_eq(node(7)->jump, CFG_NONE);
 	cr_expect_eq(toy_at(&rig, node(7)->next), 8);
 	cr_expect_eq(node(9)->jump, CFG_NONE);
+	toy_close(&rig);
+	check_no_leaks();
+}
+
+/* A jump to a stub ends the function; there is code. */
+Test(graph, stubs_are_other_functions)
+{
+	/* jmp stub; 3 bytes that are no code */
+	static const uint8_t code[][4] = {{0xe9, 0xfb, 0xff, 0x00}, {0x00, 0x06, 0x06, 0x06}};
+
+	OPEN(code, .plt = {"strlen"}, .arch = &arch_x86_64);
+	cr_expect(rig.p.cfg.n == 1 && node(0)->in.target == TOY_PLT && node(0)->tail);
 	toy_close(&rig);
 	check_no_leaks();
 }
@@ -144,6 +158,7 @@ Test(graph, overlapping_instructions_are_doubtful)
 	assert_ok(cfg_explore(&rig.p.cfg, &root, 1));
 	assert_ok(cfg_link(&rig.p.cfg));
 	cr_expect_eq(rig.p.cfg.n, 6);
+	cr_expect(node(1)->preds == 1 && toy_at(&rig, node(1)->only_pred) == 0);
 	for (uint32_t i = 0; i < 6; i++)
 		cr_expect_eq(rig.p.cfg.v[i].doubtful, rig.p.cfg.v[i].in.vaddr != TOY_CODE + 4 * 3,
 			     "%u", i);
@@ -430,7 +445,7 @@ Test(line, ends)
 		{TOY_CBNZ, 1, TOY_TO(7)}, /* 5 */
 		{TOY_B, 0, TOY_TO(6)},	  /* 6: forever */
 		{TOY_NOP},		  /* 7 */
-		{TOY_RET},		  /* 8 */
+		{TOY_B, 0, TOY_TO(8)},	  /* 8: forever */
 	};
 
 	OPEN(code);
@@ -441,6 +456,7 @@ Test(line, ends)
 	expect_line(3, (struct line_opts){0}, "3");
 	expect_line(6, (struct line_opts){.follow_jumps = true}, "6");
 	expect_line(7, (struct line_opts){0}, "7 8");
+	expect_line(7, (struct line_opts){.follow_jumps = true}, "7 8");
 	expect_line(4, (struct line_opts){0}, ""); /* not part of the graph */
 	toy_close(&rig);
 	check_no_leaks();
@@ -571,6 +587,7 @@ Test(line, sites)
 	cr_expect_eq(rig.plan.nsites, 3);
 	at.slot[0].base = FP;
 	assert_ok(site_add(&rig.p, &rig.p.cfg, 0, PYP_SITE_YIELD, "a role", &at));
+	assert_ok(site_add(&rig.p, &rig.p.cfg, 0, PYP_SITE_YIELD, "a role", &at));
 	cr_expect_eq(rig.plan.nsites, 4);
 	at.regs = R(3);
 	rig.plan.nsites = PYP_MAX_SITES - 1;
@@ -627,6 +644,9 @@ Test(paths, the_comparison_before_a_branch)
 	cr_expect_not(planner_compared(&rig.p, toy_node(&rig, 8), &c));
 	cr_assert(planner_compared(&rig.p, toy_node(&rig, 9), &c));
 	cr_expect(toy_at(&rig, c.node) == 9 && c.changed == 0 && c.in.op[0].reg == 5);
+	rig.p.cfg.v[toy_node(&rig, 5)].in.cond = INSN_COND_OTHER;
+	cr_expect_not(planner_compared(&rig.p, toy_node(&rig, 5), &c));
+	rig.p.cfg.v[toy_node(&rig, 5)].in.cond = INSN_COND_EQUAL;
 	/* Code that is not in the graph may jump between the comparison and the branch. */
 	rig.p.cfg.v[toy_node(&rig, 4)].root = true;
 	cr_expect_not(planner_compared(&rig.p, toy_node(&rig, 5), &c));
@@ -821,9 +841,9 @@ Test(paths, from_handlers_and_to_marks)
 
 	OPEN(code, .handler = {{5, 2}, {6, 4}});
 	rig.plan.nsites = 3;
-	rig.plan.sites[0] = (struct plan_site){.vaddr = TOY_CODE + 12, .kind = PYP_SITE_LEAVE};
+	rig.plan.sites[0] = (struct plan_site){.vaddr = TOY_PLT, .kind = PYP_SITE_LEAVE};
 	rig.plan.sites[1] = (struct plan_site){.vaddr = TOY_CODE + 20, .kind = PYP_SITE_ENTER};
-	rig.plan.sites[2] = (struct plan_site){.vaddr = TOY_PLT, .kind = PYP_SITE_LEAVE};
+	rig.plan.sites[2] = (struct plan_site){.vaddr = TOY_CODE + 12, .kind = PYP_SITE_LEAVE};
 	planner_block_sites(&rig.p, 1u << PYP_SITE_LEAVE, blocked);
 	expect_marks(blocked, "00010000");
 	assert_ok(planner_reach_all(&rig.p, true, toy_node(&rig, 4), blocked, seen));
@@ -836,7 +856,9 @@ Test(paths, from_handlers_and_to_marks)
 	expect_marks(mark, "00111011");
 	planner_lead_to(&rig.p, NULL, mark);
 	expect_marks(mark, "00111111");
+	cr_expect(node(0)->root && node(2)->root && node(4)->root && !node(6)->root);
 	toy_close(&rig);
+	cr_expect_eq(cfg_find(&rig.p.cfg, TOY_CODE), CFG_NONE);
 	check_no_leaks();
 }
 
@@ -911,7 +933,7 @@ Test(cut, the_nearest_instruction_before_an_end)
 {
 	static const uint8_t code[][4] = {
 		{TOY_CBNZ, 9, TOY_TO(8)}, /* 0 */
-		{TOY_NOP},		  /* 1 */
+		{TOY_B, 0, TOY_TO(2)},	  /* 1 */
 		{TOY_CALLR, 17},	  /* 2 */
 		{TOY_NOP},		  /* 3 */
 		{TOY_B, 0, TOY_TO(5)},	  /* 4 */
@@ -1022,19 +1044,28 @@ Test(cut, does_not_reach_a_root_or_lead_elsewhere)
 Test(cut, is_passed_once)
 {
 	static const uint8_t code[][4] = {
-		{TOY_NOP},		 /* 0 */
-		{TOY_BNE, 0, TOY_TO(3)}, /* 1: before 3, and before 2 */
-		{TOY_NOP},		 /* 2: before 3 */
-		{TOY_MOV, 5, 6},	 /* 3: the end */
-		{TOY_BR, 9},		 /* 4 */
-		{TOY_MOV, 5, 6},	 /* 5: a handler */
-		{TOY_B, 0, TOY_TO(7)},	 /* 6 */
-		{TOY_MOV, 5, 6},	 /* 7: its end */
-		{TOY_BR, 9},		 /* 8 */
+		{TOY_CBNZ, 9, TOY_TO(9)},  /* 0 */
+		{TOY_BNE, 0, TOY_TO(3)},   /* 1: before 3, and before 2 */
+		{TOY_NOP},		   /* 2: before 3 */
+		{TOY_MOV, 5, 6},	   /* 3: the end */
+		{TOY_BR, 9},		   /* 4 */
+		{TOY_MOV, 5, 6},	   /* 5: a handler */
+		{TOY_B, 0, TOY_TO(7)},	   /* 6 */
+		{TOY_MOV, 5, 6},	   /* 7: its end */
+		{TOY_BR, 9},		   /* 8 */
+		{TOY_CBNZ, 9, TOY_TO(14)}, /* 9 */
+		{TOY_MOV, 5, 6},	   /* 10 */
+		{TOY_NOP},		   /* 11 */
+		{TOY_B, 0, TOY_TO(15)},	   /* 12: before 15 */
+		{TOY_BR, 9},		   /* 13 */
+		{TOY_BEQ, 0, TOY_TO(11)},  /* 14: before 15, and before 12 */
+		{TOY_MOV, 5, 6},	   /* 15: the end */
+		{TOY_BR, 9},		   /* 16 */
 	};
 
 	OPEN(code, .handler = {{5, 5}});
 	cr_expect_str_eq(cut("0001", false, 20), "none");
+	cr_expect_str_eq(cut("0000000000000001", false, 20), "none");
 	cr_expect_str_eq(cut("00000001", false, 20), "6:20");
 	toy_close(&rig);
 	check_no_leaks();
