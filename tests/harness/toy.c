@@ -278,6 +278,17 @@ static void put_stubs(struct elf_builder *b, const struct toy_program *program, 
 	elf_builder_segment(b, TOY_PLT, PF_R | PF_X, stubs, sizeof(stubs));
 }
 
+static void put_starts(struct elf_builder *b, const struct toy_program *program)
+{
+	static const uint8_t header[8] = {1, 0x1b, 0x03, 0x3b};
+	uint64_t starts[32];
+
+	cr_assert_leq(program->nstarts, sizeof(starts) / sizeof(*starts));
+	for (unsigned int i = 0; i < program->nstarts; i++)
+		starts[i] = TOY_CODE + 4 * program->start[i];
+	elf_builder_unwind(b, header, starts, program->nstarts);
+}
+
 struct image *toy_image(const struct toy_program *program)
 {
 	struct elf_builder *b = elf_builder_new(ET_EXEC);
@@ -293,6 +304,8 @@ struct image *toy_image(const struct toy_program *program)
 	elf_builder_segment(b, TOY_CODE, PF_R | PF_X, program->code, program->n * 4);
 	elf_builder_segment(b, TOY_DATA, PF_R | PF_W, data, (program->ndata + 4) * sizeof(*data));
 	put_stubs(b, program, slots);
+	if (program->start)
+		put_starts(b, program);
 	for (size_t i = 0; i < sizeof(program->symbol) / sizeof(*program->symbol); i++)
 		if (program->symbol[i].name)
 			elf_builder_symbol(b, program->symbol[i].name, program->symbol[i].vaddr, 8,
@@ -306,7 +319,7 @@ struct image *toy_image(const struct toy_program *program)
 
 static void find_frame(struct planner *p)
 {
-	struct flow_root root[1 + 16] = {
+	struct flow_root root[1 + TOY_HANDLERS] = {
 		{.node = p->entry, .regs = planner_argument(p, p->layout->arg_frame)}};
 	size_t n = 1;
 
@@ -320,7 +333,7 @@ static void find_frame(struct planner *p)
 
 void toy_open(struct toy_rig *r, const struct toy_program *program)
 {
-	uint64_t roots[1 + 16] = {TOY_CODE};
+	uint64_t roots[1 + TOY_HANDLERS] = {TOY_CODE};
 	size_t n = 1;
 
 	memset(r, 0, sizeof(*r));

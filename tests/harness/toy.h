@@ -87,6 +87,8 @@ extern const struct arch toy_arch;
 
 size_t toy_find_branch(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t target);
 
+#define TOY_HANDLERS 32
+
 #define TOY_FRAME 20 /* the register with the frame at the start of each handler */
 
 struct toy_handler {
@@ -103,14 +105,17 @@ struct toy_program {
 		const char *name;
 		uint64_t vaddr;
 	} symbol[8];
-	const char *plt[4];		/* names of the stubs */
-	const struct layout *layout;	/* NULL: 3.13 */
-	const struct arch *arch;	/* NULL: toy_arch */
-	struct toy_handler handler[16]; /* opcode 0 ends the list */
+	const char *plt[4];	   /* names of the stubs */
+	const unsigned int *start; /* instructions where functions start; NULL: unknown */
+	unsigned int nstarts;
+	const struct layout *layout;		  /* NULL: 3.13 */
+	const struct arch *arch;		  /* NULL: toy_arch */
+	struct toy_handler handler[TOY_HANDLERS]; /* opcode 0 ends the list */
 };
 
-#define TOY_CODE_OF(v) .code = (v), .n = sizeof(v) / sizeof(*(v))
-#define TOY_DATA_OF(v) .data = (v), .ndata = sizeof(v) / sizeof(*(v))
+#define TOY_CODE_OF(v)	 .code = (v), .n = sizeof(v) / sizeof(*(v))
+#define TOY_STARTS_OF(v) .start = (v), .nstarts = sizeof(v) / sizeof(*(v))
+#define TOY_DATA_OF(v)	 .data = (v), .ndata = sizeof(v) / sizeof(*(v))
 
 struct toy_rig {
 	struct image *img;

@@ -495,12 +495,14 @@ Test(site, once_per_instruction)
 
 Test(callee, known_by_name)
 {
-	static const uint8_t code[][4] = {{TOY_RET}, {TOY_RET}, {TOY_RET}};
-	const uint64_t call = TOY_CODE, tp_call = TOY_CODE + 4, method = TOY_PLT,
-		       stub = TOY_PLT + 16, foreign = TOY_PLT + 32, other = TOY_PLT + 48;
+	static const uint8_t code[][4] = {{TOY_RET}, {TOY_RET}, {TOY_RET}, {TOY_RET}};
+	const uint64_t first = TOY_CODE + 12, call = TOY_CODE, tp_call = TOY_CODE + 4,
+		       method = TOY_PLT, stub = TOY_PLT + 16, foreign = TOY_PLT + 32,
+		       other = TOY_PLT + 48;
 
 	OPEN(code,
-	     .symbol = {{"PyObject_Call", call},
+	     .symbol = {{"PyObject_Vectorcall", first},
+			{"PyObject_Call", call},
 			{"_PyObject_MakeTpCall", tp_call},
 			{"PyCFunction_Type", TOY_DATA},
 			{"PyMethodDescr_Type", TOY_DATA + 8}},
@@ -529,7 +531,9 @@ Test(callee, known_by_name)
 	cr_expect_null(native_unknown_caller(&n, TOY_CODE + 8));
 	cr_expect_str_eq(native_unknown_caller(&n, foreign), "PyAny_Call");
 	cr_expect_eq(native_called_argument(&n, foreign), -1);
-	cr_expect(native_is_named(&n, call) && native_is_named(&n, other));
+	cr_expect(native_is_named(&n, first) && native_is_named(&n, call) &&
+		  native_is_named(&n, other));
+	cr_expect_eq(native_called_argument(&n, first), 0);
 	cr_expect_not(native_is_named(&n, TOY_CODE + 8));
 	cr_expect_not(native_is_named(&n, 0));
 	end();
@@ -576,6 +580,9 @@ static int called(const uint8_t (*code)[4], size_t size)
 	cr_expect_eq(callees.n, 1);
 	callees.v[0].arg = 2;
 	cr_expect_eq(native_called_argument(&n, TOY_CODE + 4), 2);
+	cr_expect_eq(native_called_argument(&n, TOY_CODE + 4 * 30), 1);
+	callees.v[1].arg = 2;
+	cr_expect_eq(native_called_argument(&n, TOY_CODE + 4 * 30), 2);
 	close_native();
 	return ret;
 }
@@ -673,7 +680,7 @@ Test(callee, types_without_vectorcall)
 /* The origin of the pointer that the call at instruction 5 calls; *nloads: see native_through_of() */
 static enum native_through through(const uint8_t (*code)[4], int *nloads)
 {
-	static const uint64_t data[] = {TOY_CODE + 4 * 40, TOY_CODE + 4 * 10, 0x10};
+	static const uint64_t data[] = {TOY_CODE + 4 * 10, TOY_CODE + 4 * 40};
 	uint8_t all[64][4] = {{0}};
 	struct layout l = *layout_find(3, 13);
 	uint32_t loads[NATIVE_DEFS];
@@ -737,19 +744,28 @@ Test(indirect, fields)
 
 Test(indirect, constants)
 {
-	/* The first function in the data calls its argument, the second does not. */
-	THROUGH(NATIVE_UNKNOWN, 1, NOPS, {TOY_NOP}, {TOY_LOADG, 6, TOY_TO_DATA(0)}, {TOY_CALLR, 6});
-	THROUGH(NATIVE_HARMLESS, 1, NOPS, {TOY_NOP}, {TOY_LOADG, 6, TOY_TO_DATA(1)},
+	/* The first function in the data calls nothing, the second its argument. */
+	THROUGH(NATIVE_HARMLESS, 1, NOPS, {TOY_NOP}, {TOY_LOADG, 6, TOY_TO_DATA(0)},
 		{TOY_CALLR, 6});
+	THROUGH(NATIVE_UNKNOWN, 1, NOPS, {TOY_NOP}, {TOY_LOADG, 6, TOY_TO_DATA(1)}, {TOY_CALLR, 6});
 	THROUGH(NATIVE_HARMLESS, 1, NOPS, {TOY_NOP}, {TOY_LOADG, 6, TOY_TO(0x8000)},
 		{TOY_CALLR, 6});
 	/* Relative to a register with an address */
-	THROUGH(NATIVE_UNKNOWN, 0, NOPS, {TOY_NOP}, {TOY_ADDR, 6, TOY_TO_DATA(0)},
-		{TOY_CALLM, 0, 6, 0});
 	THROUGH(NATIVE_HARMLESS, 0, NOPS, {TOY_NOP}, {TOY_ADDR, 6, TOY_TO_DATA(0)},
+		{TOY_CALLM, 0, 6, 0});
+	THROUGH(NATIVE_UNKNOWN, 0, NOPS, {TOY_NOP}, {TOY_ADDR, 6, TOY_TO_DATA(0)},
 		{TOY_CALLM, 0, 6, 8});
-	THROUGH(NATIVE_HARMLESS, 1, NOPS, {TOY_ADDR, 6, TOY_TO_DATA(0)}, {TOY_LOAD, 5, 6, 8},
+	THROUGH(NATIVE_UNKNOWN, 1, NOPS, {TOY_ADDR, 6, TOY_TO_DATA(0)}, {TOY_LOAD, 5, 6, 8},
 		{TOY_CALLR, 5});
+	check_no_leaks();
+}
+
+Test(indirect, sums_of_registers)
+{
+	THROUGH(NATIVE_VECTORCALL, 1, NOPS, {TOY_NOP}, {TOY_LOADX, 6, 0, 17}, {TOY_CALLR, 6});
+	THROUGH(NATIVE_VECTORCALL, 1, NOPS, {TOY_NOP}, {TOY_LOADX, 6, 17, 0}, {TOY_CALLR, 6});
+	/* Only an address, not what is there */
+	THROUGH(NATIVE_UNKNOWN, 1, NOPS, {TOY_NOP}, {TOY_LEA, 6, 7, 8}, {TOY_CALLR, 6});
 	check_no_leaks();
 }
 
@@ -930,7 +946,7 @@ static const uint8_t generic[][4] = {
 	{TOY_LOAD, 5, 1, 8},	      /* 8: calls its second argument */
 	{TOY_CALLM, 0, 5, TP_CALL},   /* 9 */
 	{TOY_RET},		      /* 10 */
-	{TOY_BR, 9},		      /* 11: opcode 3 */
+	{TOY_B, 0, TOY_TO(1)},	      /* 11: opcode 3 */
 };
 
 #define GENERIC (sizeof(generic) / 4)
@@ -1283,8 +1299,12 @@ static int plan_typed(const uint8_t (*code)[4])
 	static const uint64_t data[] = {0, 0};
 	struct layout l = *layout_find(3, 13);
 
-	l.calls = (struct layout_calls){
-		.generic = {4}, .function = {1}, .descriptor = {2}, .cached = {3, 5}, .append = 6};
+	l.calls = (struct layout_calls){.generic = {4},
+					.function = {1},
+					.descriptor = {2},
+					.cached = {3, 5},
+					.append = 6,
+					.related = {7}};
 	toy_open(&rig,
 		 &(struct toy_program){
 			 .code = code,
@@ -1339,6 +1359,7 @@ Test(typed, what_is_missing)
 		{6, {TOY_LOAD, 6, SP, 8}, "guards (no test of a type)"},
 		{10, {TOY_LOAD, 8, 7, 16}, "calls of methods (none found)"},
 		{12, {TOY_MOV, 5, 6}, "where the call at 0x40002c has returned"},
+		{45, {TOY_B, 0, TOY_TO(8)}, "builtin (no site where it becomes certain"},
 		{9, {TOY_CALL, 0, TOY_TO_PLT(2)}, "builtin (a call of PyAny_Call"},
 		{16, {TOY_ADDR, 7, TOY_TO_DATA(2)}, "guards (no test of a type)"},
 		{20, {TOY_CALLR, 18}, "method (an unknown indirect call at 0x400050)"},

@@ -414,3 +414,372 @@ Test(toy, is_nothing_to_another_back_end)
 	cr_expect_eq(plan_program(g, &arch_x86_64, &plan, &diag), -ENOEXEC);
 	free(g);
 }
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+static struct toy_rig rig;
+
+#define ENTRIES 256
+
+/*
+ * A table with this number of the commonest entry, and of different ones. The words before it are
+ * pointers to code as well.
+ */
+static void fill(uint64_t *data, unsigned int before, unsigned int commonest, unsigned int unique)
+{
+	for (unsigned int i = 0; i < before; i++)
+		data[i] = CODE;
+	for (unsigned int i = 0; i < ENTRIES; i++)
+		data[before + i] = i < commonest ? CODE + 8
+						 : CODE + 16 + 8 * ((i - commonest) % (unique - 1));
+}
+
+/* The entry has `refs` references to the table; each handler has one, up to this number. */
+static int find_table(const uint64_t *data, unsigned int at, unsigned int refs,
+		      unsigned int handlers)
+{
+	uint8_t code[2 + 2 * ENTRIES][4];
+
+	for (unsigned int i = 0; i < 2 + 2 * ENTRIES; i++)
+		memcpy(code[i], (const uint8_t[4]){i % 2 ? TOY_BR : TOY_NOP, 9}, 4);
+	if (refs)
+		memcpy(code[0], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO_DATA(at)}, 4);
+	for (unsigned int i = 0; i < handlers; i++)
+		memcpy(code[4 + 2 * i], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO_DATA(at)}, 4);
+	toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code), .data = data, .ndata = 300});
+	return table_find(&rig.p);
+}
+
+static void expect_table(int r, uint64_t vaddr)
+{
+	if (vaddr) {
+		assert_ok(r);
+		cr_expect_eq(rig.plan.table_vaddr, vaddr);
+		cr_expect_eq(rig.p.handler[0], CODE + 8);
+		cr_expect(rig.p.has_table);
+	} else {
+		assert_err(r, -ENOEXEC);
+		cr_expect(strstr(rig.p.missing, "opcode table (no dispatch found)"));
+		cr_expect(!rig.p.has_table && !rig.plan.table_vaddr);
+	}
+	toy_close(&rig);
+}
+
+Test(table, its_shape)
+{
+	static const struct {
+		unsigned int commonest, unique;
+		bool found;
+	} v[] = {
+		{16, 80, true},	 {15, 80, false}, {150, 80, true},  {151, 80, false},
+		{50, 79, false}, {50, 200, true}, {120, 137, true},
+	};
+
+	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++) {
+		uint64_t data[300] = {0};
+
+		fill(data, 0, v[i].commonest, v[i].unique);
+		expect_table(find_table(data, 0, 1, 0), v[i].found ? DATA : 0);
+	}
+	check_no_leaks();
+}
+
+Test(table, its_entries)
+{
+	const uint64_t end = CODE + 4 * (2 + 2 * ENTRIES);
+	uint64_t data[300] = {0};
+
+	fill(data, 0, 50, 100);
+	data[255] = end - 4;
+	expect_table(find_table(data, 0, 1, 0), DATA);
+	data[255] = end;
+	expect_table(find_table(data, 0, 1, 0), 0);
+	data[255] = CODE;
+	data[0] = CODE - 4;
+	expect_table(find_table(data, 0, 1, 0), 0);
+	data[0] = DATA;
+	expect_table(find_table(data, 0, 1, 0), 0);
+	check_no_leaks();
+}
+
+/* Distances of 32 bits from the table, which is at any word */
+Test(table, of_a_switch)
+{
+	for (unsigned int at = 0; at < 2; at++) {
+		uint64_t data[300] = {0}, target[ENTRIES];
+		int32_t distance[ENTRIES];
+		uint8_t code[2 + 2 * ENTRIES][4] = {{0}};
+
+		fill(target, 0, 50, 100);
+		target[255] = CODE + 4;
+		for (unsigned int i = 0; i < ENTRIES; i++)
+			distance[i] = (int32_t)(target[i] - (DATA + 4 * at));
+		memcpy((uint8_t *)data + 4 * at, distance, sizeof(distance));
+		for (unsigned int i = 0; i < 2 + 2 * ENTRIES; i++)
+			code[i][0] = TOY_RET;
+		memcpy(code[0], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO(0x2000 + at)}, 4);
+		memcpy(code[1], (const uint8_t[4]){TOY_BR, 9}, 4);
+		toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code), TOY_DATA_OF(data)});
+		assert_ok(table_find(&rig.p));
+		cr_expect_eq(rig.plan.table_vaddr, DATA + 4 * at);
+		cr_expect_arr_eq(rig.p.handler, target, sizeof(target));
+		toy_close(&rig);
+		/* One is no code, in the first or the second half of two. */
+		for (unsigned int i = 254; i < 256; i++) {
+			memcpy((uint8_t *)data + 4 * (at + i), &(int32_t){64}, 4);
+			toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code), TOY_DATA_OF(data)});
+			assert_err(table_find(&rig.p), -ENOEXEC);
+			toy_close(&rig);
+			memcpy((uint8_t *)data + 4 * (at + i), &distance[i], 4);
+		}
+	}
+	check_no_leaks();
+}
+
+/* The entry's code refers to two tables, or twice to the same. */
+Test(table, two_candidates)
+{
+	uint8_t code[2 + 2 * ENTRIES][4] = {{0}};
+	uint64_t data[2 * ENTRIES];
+
+	fill(data, 0, 50, 100);
+	fill(data + ENTRIES, 0, 40, 90);
+	for (unsigned int i = 0; i < 2 + 2 * ENTRIES; i++)
+		code[i][0] = TOY_RET;
+	memcpy(code[0], (const uint8_t[4]){TOY_ADDR, 8, TOY_TO_DATA(0)}, 4);
+	memcpy(code[1], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO_DATA(0)}, 4);
+	toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code), TOY_DATA_OF(data)});
+	expect_table(table_find(&rig.p), DATA);
+	memcpy(code[1], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO_DATA(ENTRIES)}, 4);
+	toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code), TOY_DATA_OF(data)});
+	assert_err(table_find(&rig.p), -ENOEXEC);
+	cr_expect_str_eq(rig.p.missing, "opcode table (two candidates: 0x408000, 0x408800)");
+	toy_close(&rig);
+	check_no_leaks();
+}
+
+/* If the entry's code does not refer to it, handlers do: at least 16, and not too far into the run. */
+Test(table, of_which_handlers_know)
+{
+	uint64_t data[300] = {0};
+
+	fill(data, 3, 50, 100);
+	expect_table(find_table(data, 3, 0, 16), DATA + 24);
+	expect_table(find_table(data, 3, 0, 15), 0);
+	expect_table(find_table(data, 3, 0, 0), 0);
+	fill(data, 7, 50, 100);
+	expect_table(find_table(data, 7, 0, 50), DATA + 56);
+	fill(data, 8, 50, 100);
+	expect_table(find_table(data, 8, 0, 50), 0);
+	/* Shifted so far, it does not look like a table. */
+	fill(data, 8, 16, 100);
+	data[0] = 0;
+	expect_table(find_table(data, 8, 0, 50), DATA + 64);
+	check_no_leaks();
+}
+
+/* ---- the frame's place in handlers ---------------------------------------------------------- */
+
+/* This many handlers have these two instructions before the store that votes; *r: roles_find(). */
+static int find_roles(unsigned int n, const uint8_t before[2][4], const uint8_t vote[4])
+{
+	struct toy_program program = {0};
+	uint8_t code[4 * TOY_HANDLERS + 4][4] = {{TOY_RET}};
+
+	for (unsigned int i = 0; i < n; i++) {
+		memcpy(code[4 + 4 * i], before, 8);
+		memcpy(code[6 + 4 * i], vote, 4);
+		memcpy(code[7 + 4 * i], (const uint8_t[4]){TOY_BR, 9}, 4);
+		program.handler[i] = (struct toy_handler){(int16_t)(i + 1), 4 + 4 * i};
+	}
+	program.code = code;
+	program.n = 4 + 4 * n;
+	toy_open(&rig, &program);
+	rig.p.handler[n + 1] = rig.p.handler[1]; /* one that has voted */
+	rig.p.roles = 0;
+	return roles_find(&rig.p);
+}
+
+#define ROLES(n, before, ...) find_roles(n, before, (const uint8_t[4]){__VA_ARGS__})
+
+static void expect_roles(int r, insn_regs regs, int slot)
+{
+	assert_ok(r);
+	cr_expect_eq(rig.p.roles, regs);
+	cr_expect_eq(rig.p.nrole_slots, slot >= 0);
+	if (slot >= 0)
+		cr_expect(rig.p.role_slot[0].base == TOY_SP && rig.p.role_slot[0].disp == slot);
+	toy_close(&rig);
+}
+
+static void expect_votes(int r, const char *text)
+{
+	assert_err(r, -ENOEXEC);
+	cr_expect_str_eq(rig.p.missing, text);
+	toy_close(&rig);
+}
+
+Test(roles, handlers_vote)
+{
+	static const uint8_t none[2][4] = {{TOY_NOP}, {TOY_NOP}},
+			     slot[2][4] = {{TOY_LOAD, 20, TOY_SP, 16}, {TOY_NOP}},
+			     late[2][4] = {{TOY_ADDSP, 8}, {TOY_LOAD, 20, TOY_SP, 16}},
+			     lost[2][4] = {{TOY_LOAD, 20, TOY_SP, 16}, {TOY_MOV, 20, 5}},
+			     loaded[2][4] = {{TOY_LOAD, 20, 5, 16}, {TOY_NOP}},
+			     moved[2][4] = {{TOY_NOP}, {TOY_MOV, 20, 5}},
+			     opaque[2][4] = {{TOY_NOP}, {TOY_OPAQUE}};
+	const char *const nobody = "location of the frame (only 0 handlers vote for it)";
+
+	cr_assert_eq(layout_find(3, 13)->bpf.frame_instr, 56);
+	expect_roles(ROLES(10, none, TOY_STORE, 10, 20, 56), insn_bit(20), -1);
+	expect_roles(ROLES(10, none, TOY_STORE, 10, 0, 56), insn_bit(0), -1);
+	expect_roles(ROLES(10, moved, TOY_STORE, 10, 21, 56), insn_bit(21), -1);
+	expect_roles(ROLES(10, slot, TOY_STORE, 10, 20, 56), 0, 16);
+	expect_roles(ROLES(10, slot, TOY_STORE, 10, 21, 56), insn_bit(21), -1);
+	expect_votes(ROLES(9, none, TOY_STORE, 10, 20, 56),
+		     "location of the frame (only 9 handlers vote for it)");
+	expect_votes(ROLES(9, slot, TOY_STORE, 10, 20, 56),
+		     "location of the frame (only 9 handlers vote for it)");
+	expect_votes(ROLES(10, late, TOY_STORE, 10, 20, 56), nobody);
+	expect_votes(ROLES(10, lost, TOY_STORE, 10, 20, 56), nobody);
+	expect_votes(ROLES(10, loaded, TOY_STORE, 10, 20, 56), nobody);
+	expect_votes(ROLES(10, moved, TOY_STORE, 10, 20, 56), nobody);
+	expect_votes(ROLES(10, opaque, TOY_STORE, 10, 21, 56), nobody);
+	expect_votes(ROLES(10, none, TOY_STORE, 10, 20, 48), nobody);
+	expect_votes(ROLES(10, none, TOY_STORE, 10, TOY_SP, 56), nobody);
+	expect_votes(ROLES(10, none, TOY_STORE, ZERO, 20, 56), nobody);
+	expect_votes(ROLES(10, none, TOY_STORE4, 10, 20, 56), nobody);
+	check_no_leaks();
+}
+
+/* Half of them vote for one slot, half for another. */
+Test(roles, several_slots)
+{
+	for (unsigned int most = 9; most < 12; most++) {
+		struct toy_program program = {0};
+		uint8_t code[3 * 20 + 4][4] = {{TOY_RET}};
+
+		for (unsigned int i = 0; i < 20; i++) {
+			memcpy(code[4 + 3 * i],
+			       (const uint8_t[4]){TOY_LOAD, 20, TOY_SP, i < most ? 16 : 24}, 4);
+			memcpy(code[5 + 3 * i], (const uint8_t[4]){TOY_STORE, 10, 20, 56}, 4);
+			memcpy(code[6 + 3 * i], (const uint8_t[4]){TOY_BR, 9}, 4);
+			program.handler[i] = (struct toy_handler){(int16_t)(i + 1), 4 + 3 * i};
+		}
+		program.code = code;
+		program.n = sizeof(code) / 4;
+		toy_open(&rig, &program);
+		rig.p.roles = 0;
+		assert_ok(roles_find(&rig.p));
+		cr_expect_eq(rig.p.roles, 0);
+		cr_expect_eq(rig.p.nrole_slots, most == 10 ? 2 : 1);
+		cr_expect_eq(rig.p.role_slot[0].disp, most == 9 ? 24 : 16);
+		cr_expect(most != 10 || rig.p.role_slot[1].disp == 24);
+		toy_close(&rig);
+	}
+	check_no_leaks();
+}
+
+/* ---- marks, and checks of all sites --------------------------------------------------------- */
+
+static void expect_marks(const int *at, unsigned int n)
+{
+	cr_expect_eq(rig.plan.nmarks, n, "%u marks", rig.plan.nmarks);
+	for (unsigned int i = 0; i < n; i++)
+		cr_expect(rig.plan.marks[i].vaddr == CODE + 4 * (uint64_t)at[i] &&
+				  rig.plan.marks[i].len == 4,
+			  "%u", i);
+}
+
+Test(marks, one_per_handler)
+{
+	static const uint8_t code[][4] = {
+		{TOY_RET},		   /* 0 */
+		{TOY_MOV, 5, 6},	   /* 1 */
+		{TOY_CALL, 0, TOY_TO(0)},  /* 2 */
+		{TOY_NOP},		   /* 3 */
+		{TOY_BR, 9},		   /* 4 */
+		{0},			   /* 5 */
+		{TOY_NOP},		   /* 6: has a site */
+		{TOY_CBNZ, 9, TOY_TO(3)},  /* 7 */
+		{TOY_NOP},		   /* 8 */
+		{TOY_BR, 9},		   /* 9 */
+		{TOY_MOV, 5, 6},	   /* 10: nothing is emulated */
+		{TOY_BR, 9},		   /* 11 */
+		{TOY_B, 0, TOY_TO_PLT(0)}, /* 12: leaves the evaluator */
+	};
+	static const unsigned int starts[] = {0, 6}, one[] = {0};
+	const int both[] = {2, 7}, more[] = {3, 7}, first[] = {2};
+	struct toy_program program = {TOY_CODE_OF(code), .plt = {"strlen"}, TOY_STARTS_OF(starts),
+				      .handler = {{1, 1}, {2, 6}, {3, 10}, {4, 12}, {5, 2}}};
+
+	toy_open(&rig, &program);
+	rig.plan.nsites = 1;
+	rig.plan.sites[0].vaddr = CODE + 24;
+	marks_plan(&rig.p);
+	cr_expect_eq(rig.plan.nmarks, 3);
+	cr_expect_eq(rig.plan.marks[2].vaddr, CODE + 12); /* the second after 1's mark */
+	rig.plan.nmarks = 0;
+	rig.p.handler[5] = 0;
+	marks_plan(&rig.p);
+	expect_marks(both, 2);
+	cr_expect(rig.plan.marks[0].target == CODE && rig.plan.marks[1].target == CODE + 12);
+	rig.plan.nmarks = 0;
+	rig.p.cfg.v[toy_node(&rig, 2)].doubtful = true;
+	marks_plan(&rig.p);
+	expect_marks(more, 2);
+	toy_close(&rig);
+	/* Without a table it is not confirmed. Else the function's start must lead there. */
+	program.start = NULL;
+	toy_open(&rig, &program);
+	rig.p.handler[5] = 0;
+	rig.plan.nnative = 1;
+	rig.plan.native[0].vaddr = CODE + 24;
+	marks_plan(&rig.p);
+	expect_marks(both, 2);
+	toy_close(&rig);
+	program.start = one;
+	program.nstarts = 1;
+	toy_open(&rig, &program);
+	rig.p.handler[5] = 0;
+	marks_plan(&rig.p);
+	expect_marks(first, 1);
+	toy_close(&rig);
+	check_no_leaks();
+}
+
+Test(boundaries, from_a_functions_start)
+{
+	static const uint8_t code[][4] = {{TOY_NOP}, {TOY_NOP}, {0},
+					  {TOY_NOP}, {TOY_NOP}, {TOY_NOP}};
+	static const unsigned int starts[] = {0, 3};
+	struct toy_program program = {TOY_CODE_OF(code), TOY_STARTS_OF(starts)};
+	struct plan_site sites[3] = {{.role = "a"}, {.role = "b"}, {.role = "c"}};
+
+	toy_open(&rig, &program);
+	cr_expect(planner_linear_reaches(&rig.p, CODE, CODE));
+	cr_expect(planner_linear_reaches(&rig.p, CODE, CODE + 8));
+	cr_expect_not(planner_linear_reaches(&rig.p, CODE, CODE + 6));
+	cr_expect_not(planner_linear_reaches(&rig.p, CODE, CODE + 12));
+	cr_expect_not(planner_linear_reaches(&rig.p, CODE + 4, CODE));
+	cr_expect_not(planner_linear_reaches(&rig.p, CODE + 12, CODE + 28));
+	sites[0].vaddr = CODE + 4;
+	sites[1].vaddr = CODE + 12;
+	sites[2].vaddr = CODE + 20;
+	assert_ok(planner_check_boundaries(&rig.p, sites, 3));
+	assert_ok(planner_check_boundaries(&rig.p, sites, 0));
+	sites[2].vaddr = CODE + 18;
+	assert_err(planner_check_boundaries(&rig.p, sites, 3), -ENOEXEC);
+	cr_expect_str_eq(rig.p.missing, "c (0x400012 is inside of an instruction)");
+	assert_ok(planner_check_boundaries(&rig.p, sites, 2));
+	rig.p.missing[0] = '\0';
+	sites[1].vaddr = CODE - 4;
+	assert_err(planner_check_boundaries(&rig.p, sites, 3), -ENOEXEC);
+	cr_expect_str_eq(rig.p.missing, "b (0x3ffffc is inside of an instruction)");
+	toy_close(&rig);
+	program.start = NULL;
+	toy_open(&rig, &program);
+	assert_ok(planner_check_boundaries(&rig.p, sites, 3));
+	toy_close(&rig);
+	check_no_leaks();
+}
