@@ -134,7 +134,7 @@ Test(resume, another_site_may_follow)
 		{TOY_BEQ, 0, TOY_TO(7)},    /* 4 */
 		{TOY_NOP},		    /* 5 */
 		{TOY_BR, 9},		    /* 6 */
-		{TOY_B, 0, TOY_TO(13)},	    /* 7 */
+		{TOY_B, 0, TOY_TO(8)},	    /* 7 */
 		{TOY_LOAD, 12, FRAME, 168}, /* 8: RESUME_CHECK */
 		{TOY_CMP, 13, 12},	    /* 9 */
 		{TOY_BEQ, 0, TOY_TO(12)},   /* 10 */
@@ -192,10 +192,12 @@ Test(resume, what_follows_the_other_edge_does_not_matter)
 /* None of these compares the version. */
 Test(resume, other_comparisons)
 {
-	static const uint8_t load[][4] = {
-		{TOY_LOAD, 12, FRAME, 160}, {TOY_LOADB, 12, FRAME, 168}, {TOY_MOV, 12, FRAME}};
+	static const uint8_t load[][4] = {{TOY_LOAD, 12, FRAME, 160},
+					  {TOY_LOADB, 12, FRAME, 168},
+					  {TOY_MOV, 12, FRAME},
+					  {TOY_LOAD, 12, FRAME, 168}};
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		uint8_t code[][4] = {
 			{TOY_NOP},		 /* 0 */
 			{TOY_RET},		 /* 1 */
@@ -215,6 +217,8 @@ Test(resume, other_comparisons)
 		};
 
 		memcpy(code[2], load[i], 4);
+		if (i == 3)
+			memcpy(code[3], (const uint8_t[4]){TOY_TEST, 12, 13}, 4);
 		OPEN(code, .handler = RESUMES);
 		assert_ok(models_plan_resume(&rig.p));
 		expect_condition(4, 0, -1);
@@ -297,7 +301,9 @@ Test(throw, one_site_for_two_edges)
 	};
 
 	OPEN(code);
-	rig.plan.nsites = 1; /* another one before */
+	/* Another one before, which leads there, too */
+	rig.plan.nsites = 1;
+	rig.plan.sites[0] = (struct plan_site){.kind = PYP_SITE_ENTER, .vaddr = TOY_CODE};
 	assert_ok(models_plan_throw(&rig.p));
 	cr_assert_eq(rig.plan.nsites, 2);
 	expect_site(10, PYP_SITE_THROW, "throw", 1);
@@ -331,6 +337,30 @@ Test(throw, a_site_for_each_edge)
 	rig.p.cfg.v[toy_node(&rig, 10)].in.probe = INSN_FORBIDDEN;
 	rig.plan.nsites = 0;
 	expect_missing(models_plan_throw(&rig.p), "throw");
+	end();
+}
+
+/* One path from the first edge passes the second's site, another does not. */
+Test(throw, no_site_without_another)
+{
+	static const uint8_t code[][4] = {
+		{TOY_CMPI, 2, 0},	  /* 0 */
+		{TOY_BNE, 0, TOY_TO(8)},  /* 1 */
+		{TOY_CMPI, 3, 0},	  /* 2 */
+		{TOY_BEQ, 0, TOY_TO(7)},  /* 3 */
+		{TOY_TEST, 2, 2},	  /* 4 */
+		{TOY_BNE, 0, TOY_TO(10)}, /* 5 */
+		{TOY_NOP},		  /* 6 */
+		{TOY_BR, 9},		  /* 7 */
+		{TOY_NOP},		  /* 8 */
+		{TOY_BEQ, 0, TOY_TO(11)}, /* 9 */
+		{TOY_PUSH, 5},		  /* 10 */
+		{TOY_RET},		  /* 11 */
+	};
+
+	OPEN(code);
+	expect_missing(models_plan_throw(&rig.p), "throw");
+	cr_expect_eq(rig.plan.nsites, 0);
 	end();
 }
 
@@ -835,6 +865,55 @@ Test(clear_and_pop, is_called_through_a_stub)
 	end();
 }
 
+/*
+ * RETURN_CONST calls it directly, RETURN_VALUE through a stub: then frames end in the evaluator, if
+ * nobody else calls either.
+ */
+Test(clear_and_pop, has_two_addresses)
+{
+	uint8_t code[][4] = {
+		{TOY_CBNZ, 9, TOY_TO(1)},     /* 0 */
+		{TOY_CALL, 0, TOY_TO(13)},    /* 1: unwinding */
+		{TOY_RET},		      /* 2 */
+		{TOY_CBNZ, 5, TOY_TO(4)},     /* 3: RETURN_VALUE */
+		{TOY_MOV, 1, FRAME},	      /* 4 */
+		{TOY_CALL, 0, TOY_TO_PLT(0)}, /* 5 */
+		{TOY_BR, 9},		      /* 6 */
+		{TOY_CBNZ, 5, TOY_TO(8)},     /* 7: RETURN_CONST */
+		{TOY_MOV, 1, FRAME},	      /* 8 */
+		{TOY_CALL, 0, TOY_TO(13)},    /* 9 */
+		{TOY_BR, 9},		      /* 10 */
+		{TOY_NOP},		      /* 11: another function */
+		{TOY_RET},		      /* 12 */
+		{TOY_MOV, 21, 1},	      /* 13 */
+		{TOY_NOP},		      /* 14 */
+		{TOY_LOADB, 5, 21, 70},	      /* 15 */
+		{TOY_RET},		      /* 16 */
+	};
+	struct arch arch = toy_arch;
+
+	arch.find_branch = toy_find_branch;
+	for (int other = 0; other < 3; other++) {
+		if (other == 1)
+			memcpy(code[11], (const uint8_t[4]){TOY_CALL, 0, TOY_TO_PLT(0)}, 4);
+		else if (other == 2)
+			memcpy(code[11], (const uint8_t[4]){TOY_B, 0, TOY_TO(13)}, 4);
+		OPEN(code, .handler = {{36, 3}, {103, 7}}, .arch = &arch,
+		     .symbol = {{CLEAR_AND_POP, TOY_CODE + 4 * 13}}, .plt = {CLEAR_AND_POP});
+		assert_ok(models_plan_clear_and_pop(&rig.p));
+		cr_expect_eq(rig.plan.nsites, other ? 1 : 3);
+		if (other) {
+			expect_site(14, PYP_SITE_LEAVE, "FrameClearAndPop", 1);
+		} else {
+			expect_site(0, PYP_SITE_LEAVE, "end", 1);
+			expect_site(3, PYP_SITE_LEAVE, "return", FRAME);
+			expect_site(7, PYP_SITE_LEAVE, "return", FRAME);
+		}
+		toy_close(&rig);
+	}
+	check_no_leaks();
+}
+
 Test(code_free, is_the_types_destructor)
 {
 	static const uint8_t code[][4] = {
@@ -962,6 +1041,35 @@ Test(frame_object, begins_on_edges)
 	toy_close(&rig);
 	change(code, 4, TOY_CBNZ, 0, 11, 0);
 	expect_missing(plan_object(code, OBJECT), "no probe possible after the recursion check");
+	toy_close(&rig);
+	/* It ends at once: there is no dispatch, but a site where it ends. */
+	memcpy(code, object, sizeof(code));
+	change(code, 5, TOY_B, 0, 12, 0);
+	assert_ok(plan_object(code, OBJECT));
+	rig.plan.nsites = 0;
+	rig.p.cfg.v[toy_node(&rig, 5)].in.probe = INSN_STEPPED;
+	assert_ok(models_plan_frame_object(&rig.p));
+	cr_expect_eq(rig.plan.nsites, 2);
+	expect_condition(4, 0, false);
+	end();
+}
+
+/* A place that not all paths to the first dispatch pass is none. */
+Test(frame_object, begins_on_all_paths)
+{
+	uint8_t code[OBJECT][4];
+
+	memcpy(code, object, sizeof(code));
+	change(code, 5, TOY_CBNZ, 6, 9, 0);
+	change(code, 6, TOY_NOP, 0, 0, 0);
+	assert_ok(plan_object(code, OBJECT));
+	expect_site(5, PYP_SITE_ENTER, "entry", FRAME);
+	rig.plan.nsites = 0;
+	rig.p.cfg.v[toy_node(&rig, 5)].in.probe = INSN_STEPPED;
+	assert_ok(models_plan_frame_object(&rig.p));
+	cr_expect_eq(rig.plan.nsites, 2);
+	expect_site(4, PYP_SITE_ENTER, "entry", FRAME);
+	expect_condition(4, 0, false);
 	end();
 }
 
@@ -1046,6 +1154,20 @@ Test(frame_object, ends_before_the_load)
 	cr_expect_eq(rig.plan.nsites, 2);
 	expect_site(12, PYP_SITE_LEAVE, "exit_eval_frame", FRAME);
 	cr_expect_eq(site_at(12)->cost, PLAN_COST_EMULATED);
+	toy_close(&rig);
+	/* Neither is emulated, and the load is not the first. */
+	change(code, 12, TOY_MOV, 5, 6, 0);
+	assert_ok(plan_object(code, OBJECT));
+	cr_expect_eq(rig.plan.nsites, 2);
+	expect_site(13, PYP_SITE_LEAVE, "exit_eval_frame", FRAME);
+	cr_expect_eq(site_at(13)->cost, PLAN_COST_STEPPED);
+	toy_close(&rig);
+	/* Between load and store */
+	change(code, 12, TOY_LOAD, 5, FRAME, 24);
+	change(code, 13, TOY_NOP, 0, 0, 0);
+	assert_ok(plan_object(code, OBJECT));
+	cr_expect_eq(rig.plan.nsites, 2);
+	expect_site(13, PYP_SITE_LEAVE, "exit_eval_frame", FRAME);
 	end();
 }
 

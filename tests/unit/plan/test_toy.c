@@ -50,6 +50,7 @@ struct program {
 	/* Returns: branches before their calls; one has none; they store the instruction after it. */
 	bool branches, one_straight, stores_late;
 	bool other_caller; /* another function also ends frames */
+	bool one_function; /* the same one frees code */
 	uint64_t branch[4];
 };
 
@@ -247,7 +248,7 @@ static int plan_program(struct program *g, const struct arch *arch, struct plan 
 	put_all(g);
 	entry = put_all(g); /* the second pass, as all addresses are known */
 	make_table(g, data);
-	data[256 + 6] = g->at[DEALLOC]; /* PyTypeObject.tp_dealloc */
+	data[256 + 6] = g->at[g->one_function ? CLEAR_AND_POP : DEALLOC]; /* tp_dealloc */
 	elf_builder_segment(b, CODE, PF_R | PF_X, g->code, g->size);
 	elf_builder_segment(b, DATA, PF_R | PF_W, data, sizeof(data));
 	elf_builder_symbol(b, "_PyEval_EvalFrameDefault", entry, 64, STT_FUNC);
@@ -401,6 +402,20 @@ Test(toy, frames_do_not_end_in_the_evaluator)
 		cr_expect_eq(plan.nsites, 8, "case %d: %u", why, plan.nsites);
 		free(g);
 	}
+	check_no_leaks();
+}
+
+Test(toy, an_instruction_has_one_site)
+{
+	struct program *g = calloc(1, sizeof(*g));
+	struct diag diag = {0};
+	struct plan plan;
+
+	cr_assert(g);
+	g->one_function = true;
+	cr_expect_eq(plan_program(g, &toy_arch, &plan, &diag), -ENOEXEC);
+	cr_expect_str_eq(plan.missing, "FrameClearAndPop and code_dealloc (the same instruction)");
+	free(g);
 	check_no_leaks();
 }
 
@@ -578,6 +593,42 @@ Test(table, of_which_handlers_know)
 	check_no_leaks();
 }
 
+/* The plan says that the evaluator is missing. */
+static void expect_no_evaluator(const struct toy_program *program, const char *missing)
+{
+	static struct plan plan;
+	struct diag diag = {0};
+	struct image *img = toy_image(program);
+
+	assert_err(plan_build_for(img, layout_find(3, 13), &toy_arch, &plan, &diag), -ENOEXEC);
+	cr_expect_str_eq(plan.missing, missing);
+	cr_expect_eq(diag.exit, PYP_EXIT_UNTRACEABLE);
+	cr_expect(strstr(diag.msg, missing), "%s", diag.msg);
+	image_free(img);
+}
+
+Test(table, of_no_evaluator)
+{
+	uint8_t code[2 + 2 * ENTRIES][4];
+	uint64_t data[300] = {0};
+	struct toy_program program = {TOY_CODE_OF(code), TOY_DATA_OF(data)};
+
+	fill(data, 0, 50, 100);
+	for (unsigned int i = 0; i < 1 + ENTRIES; i++) {
+		memcpy(code[2 * i], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO_DATA(0)}, 4);
+		memcpy(code[2 * i + 1], (const uint8_t[4]){TOY_BR, 9}, 4);
+	}
+	expect_no_evaluator(&program, "evaluator (no dynamic symbol _PyEval_EvalFrameDefault)");
+	program.symbol[0].name = "_PyEval_EvalFrameDefault";
+	program.symbol[0].vaddr = DATA + 8 * 280;
+	expect_no_evaluator(&program, "evaluator (its symbol does not refer to code)");
+	program.symbol[0].vaddr = CODE;
+	expect_no_evaluator(&program, "location of the frame (only 0 handlers vote for it)");
+	program.ndata = 200;
+	expect_no_evaluator(&program, "opcode table (no dispatch found)");
+	check_no_leaks();
+}
+
 /* ---- the frame's place in handlers ---------------------------------------------------------- */
 
 /* This many handlers have these two instructions before the store that votes; *r: roles_find(). */
@@ -710,8 +761,9 @@ Test(marks, one_per_handler)
 	};
 	static const unsigned int starts[] = {0, 6}, one[] = {0};
 	const int both[] = {2, 7}, more[] = {3, 7}, first[] = {2};
-	struct toy_program program = {TOY_CODE_OF(code), .plt = {"strlen"}, TOY_STARTS_OF(starts),
-				      .handler = {{1, 1}, {2, 6}, {3, 10}, {4, 12}, {5, 2}}};
+	struct toy_program program = {
+		TOY_CODE_OF(code), .plt = {"strlen"}, TOY_STARTS_OF(starts),
+		.handler = {{1, 1}, {2, 6}, {3, 10}, {4, 12}, {5, 2}, {6, 7}}};
 
 	toy_open(&rig, &program);
 	rig.plan.nsites = 1;
