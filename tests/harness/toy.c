@@ -331,11 +331,53 @@ static void find_frame(struct planner *p)
 	cr_assert(p->frame);
 }
 
+/* The graph grows in powers of two of instructions from this number on. */
+#define FULL 8192u
+
+/* The program with so many more instructions; *code is what holds them all. */
+static struct toy_program fill_up(const struct toy_program *program, uint8_t (**code)[4])
+{
+	struct toy_program ret = *program;
+	struct toy_handler *h = ret.handler;
+	struct toy_rig rig;
+
+	ret.full = false;
+	toy_open(&rig, &ret);
+	cr_assert_lt(rig.p.cfg.n, FULL);
+	ret.n += FULL - rig.p.cfg.n;
+	toy_close(&rig);
+	*code = calloc(ret.n, sizeof(**code));
+	cr_assert(*code);
+	memcpy(*code, program->code, program->n * sizeof(**code));
+	for (size_t i = program->n; i < ret.n; i++)
+		(*code)[i][0] = i + 1 < ret.n ? TOY_NOP : TOY_BR;
+	ret.code = *code;
+	while (h->opcode)
+		h++;
+	*h = (struct toy_handler){254, (unsigned int)program->n};
+	return ret;
+}
+
+static void open_full(struct toy_rig *r, const struct toy_program *program)
+{
+	uint8_t(*code)[4];
+	const struct toy_program filled = fill_up(program, &code);
+
+	toy_open(r, &filled);
+	cr_assert_eq(r->p.cfg.n, FULL);
+	cr_assert_eq(r->p.cfg.cap, FULL);
+	free(code);
+}
+
 void toy_open(struct toy_rig *r, const struct toy_program *program)
 {
 	uint64_t roots[1 + TOY_HANDLERS] = {TOY_CODE};
 	size_t n = 1;
 
+	if (program->full) {
+		open_full(r, program);
+		return;
+	}
 	memset(r, 0, sizeof(*r));
 	r->img = toy_image(program);
 	r->layout = program->layout ? *program->layout : *layout_find(3, 13);

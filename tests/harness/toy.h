@@ -21,8 +21,8 @@
 
 /* Addresses of code, data and PLT stubs; branches and addresses refer to words after the first. */
 #define TOY_CODE 0x400000ull
-#define TOY_DATA 0x408000ull
-#define TOY_PLT	 0x410000ull
+#define TOY_DATA 0x410000ull
+#define TOY_PLT	 0x418000ull
 
 /* Operands b and c of a branch to instruction n, and of references to data word n and stub n */
 #define TOY_TO(n)      (uint8_t)(n), (uint8_t)((n) >> 8)
@@ -108,7 +108,12 @@ struct toy_program {
 	const char *plt[4];	   /* names of the stubs */
 	const unsigned int *start; /* instructions where functions start; NULL: unknown */
 	unsigned int nstarts;
-	const struct layout *layout;		  /* NULL: 3.13 */
+	const struct layout *layout; /* NULL: 3.13 */
+	/*
+	 * More code behind it, the handler of opcode 254: then the graph has no room for another
+	 * instruction, so that a loop that goes too far is noticed with sanitizers.
+	 */
+	bool full;
 	const struct arch *arch;		  /* NULL: toy_arch */
 	struct toy_handler handler[TOY_HANDLERS]; /* opcode 0 ends the list */
 };

@@ -20,6 +20,7 @@
 static struct toy_rig rig;
 static struct native n;
 static struct native_callees callees;
+static bool full; /* see harness/toy.h */
 
 #define OPEN(code_, ...) open_native(&(struct toy_program){TOY_CODE_OF(code_), __VA_ARGS__})
 
@@ -234,6 +235,17 @@ Test(origins, over_copies_and_slots)
 	op.bits = 64;
 	op.reg = 16;
 	cr_expect_eq(native_operand_defs(&n, node(13), &op, v), -1);
+	end();
+}
+
+Test(origins, of_the_first_register)
+{
+	static const uint8_t code[][4] = {
+		{TOY_LOAD, 0, 16, 8}, {TOY_NOP}, {TOY_MOV, 5, 0}, {TOY_RET}};
+
+	OPEN(code);
+	cr_expect_str_eq(defs(3, 5), "0");
+	cr_expect_str_eq(defs(2, 0), "0");
 	end();
 }
 
@@ -924,6 +936,7 @@ static int plan_generic(const uint8_t (*code)[4], size_t size, const struct toy_
 	struct layout l = *layout_find(3, 13);
 	struct toy_program program = {.code = code,
 				      .n = size,
+				      .full = full,
 				      .layout = &l,
 				      .plt = {"PyObject_Vectorcall", "strlen", "PyAny_Call"}};
 
@@ -1048,6 +1061,10 @@ Test(generic, other_calls)
 	assert_ok(plan_generic(code, GENERIC, HANDLERS));
 	cr_expect_eq(rig.plan.nnative, 2, "%s", rig.plan.native_missing);
 	toy_close(&rig);
+	memcpy(code[6], (const uint8_t[4]){TOY_CALL, 0, TOY_TO_PLT(2)}, 4);
+	assert_ok(plan_generic(code, GENERIC, HANDLERS));
+	cr_expect_eq(rig.plan.nnative, 2, "%s", rig.plan.native_missing);
+	toy_close(&rig);
 	/* But a direct call there of a function that calls may call this opcode's callable. */
 	memcpy(code[6], (const uint8_t[4]){TOY_CALL, 0, TOY_TO_PLT(0)}, 4);
 	expect_none(code, HANDLERS, "calls (a call at 0x400018 without a site)");
@@ -1129,6 +1146,7 @@ static int plan_helped(const uint8_t (*code)[4], size_t size)
 	toy_open(&rig,
 		 &(struct toy_program){.code = code,
 				       .n = size,
+				       .full = full,
 				       .layout = &l,
 				       .handler = {{1, 4}, {2, 7}, {3, 11}},
 				       .plt = {"PyObject_Vectorcall", "strlen", "PyAny_Call"}});
@@ -1160,6 +1178,10 @@ static const uint8_t helped[][4] = {
 	{TOY_CALL, 0, TOY_TO_PLT(0)}, /* 21 */
 	{TOY_NOP},		      /* 22 */
 	{TOY_RET},		      /* 23 */
+	{TOY_LOAD, 0, 1, 0},	      /* 24: another one */
+	{TOY_CALL, 0, TOY_TO_PLT(0)}, /* 25 */
+	{TOY_NOP},		      /* 26 */
+	{TOY_RET},		      /* 27 */
 };
 
 #define HELPED (sizeof(helped) / 4)
@@ -1181,6 +1203,12 @@ Test(helper, has_the_sites)
 	change(code, 4, TOY_MOV, 21, 20, 0);
 	assert_ok(plan_helped(code, HELPED));
 	cr_expect_eq(rig.plan.native[0].reg, 20);
+	toy_close(&rig);
+	/* Other opcodes' helpers have none. */
+	change(code, 13, TOY_CALL, 0, 24, 0);
+	assert_ok(plan_helped(code, HELPED));
+	cr_expect_eq(rig.plan.nnative, 2, "%s", rig.plan.native_missing);
+	expect_native(0, 21, PYP_SITE_C_ENTER, "PyObject_Vectorcall");
 	toy_close(&rig);
 	/* The helper calls something else, too. */
 	memcpy(code, helped, sizeof(code));
@@ -1290,11 +1318,26 @@ static const uint8_t typed[][4] = {
 	{TOY_NOP},		      /* 43 */
 	{TOY_BR, 9},		      /* 44 */
 	{TOY_BR, 9},		      /* 45: opcode 7 */
+	{TOY_MOV, 5, 6},	      /* 46 */
+	{TOY_CALL, 0, TOY_TO_PLT(1)}, /* 47 */
+	{TOY_NOP},		      /* 48 */
+	{TOY_BR, 9},		      /* 49 */
+	{TOY_LOAD, 18, 16, 0},	      /* 50: another opcode 3, which combines two conditions */
+	{TOY_LOADF, 6, 19, 64},	      /* 51 */
+	{TOY_CMP, 6, 18},	      /* 52 */
+	{TOY_SNE, 7},		      /* 53 */
+	{TOY_CMPI, 8, 1},	      /* 54 */
+	{TOY_SNE, 9},		      /* 55 */
+	{TOY_OR, 7, 9},		      /* 56 */
+	{TOY_BNE, 0, TOY_TO(1)},      /* 57 */
+	{TOY_B, 0, TOY_TO(28)},	      /* 58 */
+	{TOY_STOP},		      /* 59 */
 };
 
 #define TYPED (sizeof(typed) / 4)
 
-static int plan_typed(const uint8_t (*code)[4])
+/* len: where opcode 3 begins; tagged: as since 3.14 */
+static int plan_tagged(const uint8_t (*code)[4], unsigned int len, bool tagged)
 {
 	static const uint64_t data[] = {0, 0};
 	struct layout l = *layout_find(3, 13);
@@ -1304,18 +1347,25 @@ static int plan_typed(const uint8_t (*code)[4])
 					.descriptor = {2},
 					.cached = {3, 5},
 					.append = 6,
-					.related = {7}};
+					.related = {7},
+					.tagged = tagged};
 	toy_open(&rig,
 		 &(struct toy_program){
 			 .code = code,
 			 .n = TYPED,
+			 .full = full,
 			 TOY_DATA_OF(data),
 			 .layout = &l,
-			 .handler = {{4, 1}, {1, 5}, {2, 14}, {3, 24}, {5, 31}, {6, 39}, {7, 45}},
+			 .handler = {{4, 1}, {1, 5}, {2, 14}, {3, len}, {5, 31}, {6, 39}, {7, 45}},
 			 .symbol = {{"PyCFunction_Type", TOY_DATA},
 				    {"PyMethodDescr_Type", TOY_DATA + 8}},
 			 .plt = {"PyObject_Vectorcall", "strlen", "PyAny_Call"}});
 	return native_plan(&rig.p);
+}
+
+static int plan_typed(const uint8_t (*code)[4])
+{
+	return plan_tagged(code, 24, false);
 }
 
 static void expect_typed(unsigned int i, int at, const char *role, int cc, bool taken, bool same)
@@ -1341,6 +1391,125 @@ Test(typed, calls_of_functions_and_methods)
 	cr_expect(rig.plan.native[10].same_callable);
 	for (unsigned int i = 0; i < 5; i++)
 		expect_native(2 * i + 1, leaves[i], PYP_SITE_C_LEAVE, "returned");
+	toy_close(&rig);
+	check_no_leaks();
+}
+
+/* Between the test and the call is more code. */
+Test(typed, the_first_call)
+{
+	uint8_t code[TYPED][4];
+	bool found = false;
+
+	memcpy(code, typed, sizeof(code));
+	change(code, 28, TOY_B, 0, 46, 0);
+	assert_ok(plan_typed(code));
+	cr_expect_eq(rig.plan.nnative, 11, "%s", rig.plan.native_missing);
+	for (unsigned int i = 0; i < rig.plan.nnative; i++)
+		found |= toy_site_at(&rig.plan.native[i]) == 48 &&
+			 rig.plan.native[i].kind == PYP_SITE_C_LEAVE;
+	cr_expect(found);
+	toy_close(&rig);
+	check_no_leaks();
+}
+
+/* An edge to where the program aborts is none where the call becomes certain. */
+Test(typed, some_paths_abort)
+{
+	uint8_t code[TYPED][4];
+
+	memcpy(code, typed, sizeof(code));
+	change(code, 39, TOY_BEQ, 0, 59, 0);
+	change(code, 40, TOY_LOAD, 18, 16, 0);
+	change(code, 41, TOY_LOADF, 6, 19, 66);
+	change(code, 42, TOY_CMP, 6, 18, 0);
+	change(code, 43, TOY_BNE, 0, 1, 0);
+	assert_ok(plan_typed(code));
+	cr_expect_eq(rig.plan.nnative, 11, "%s", rig.plan.native_missing);
+	expect_native(10, 43, PYP_SITE_C_INSTANT, "list.append");
+	toy_close(&rig);
+	check_no_leaks();
+}
+
+/* The branch is at 57, with these instructions before it. */
+static const struct plan_site *combined(const uint8_t (*insn)[4])
+{
+	uint8_t code[TYPED][4];
+	const struct plan_site *ret = NULL;
+
+	memcpy(code, typed, sizeof(code));
+	memcpy(code[53], insn[0], 4);
+	memcpy(code[55], insn[1], 4);
+	memcpy(code[56], insn[2], 4);
+	memcpy(code[57], insn[3], 4);
+	assert_ok(plan_tagged(code, 50, false));
+	for (unsigned int i = 0; i < rig.plan.nnative; i++)
+		if (toy_site_at(&rig.plan.native[i]) == 57)
+			ret = &rig.plan.native[i];
+	cr_expect_eq(rig.plan.nnative, ret ? 11 : 0);
+	cr_expect(ret || strstr(rig.plan.native_missing, "len (its test decides nothing)"), "%s",
+		  rig.plan.native_missing);
+	toy_close(&rig);
+	return ret;
+}
+
+#define COMBINED(...) combined((const uint8_t[][4]){__VA_ARGS__})
+
+/* Jump if (a != b) | c, or if ((a == b) & c) is 0 */
+Test(typed, conditions_are_combined)
+{
+	const struct plan_site *s =
+		COMBINED({TOY_SNE, 7}, {TOY_SNE, 9}, {TOY_OR, 7, 9}, {TOY_BNE, 0, TOY_TO(1)});
+
+	cr_expect(s && s->cc == 0 && !s->taken && s->callable_reg == 18);
+	s = COMBINED({TOY_SNE, 7}, {TOY_SNE, 9}, {TOY_OR, 9, 7}, {TOY_BNE, 0, TOY_TO(1)});
+	cr_expect(s && !s->taken);
+	s = COMBINED({TOY_SEQ, 7}, {TOY_SEQ, 9}, {TOY_AND, 7, 9}, {TOY_BEQ, 0, TOY_TO(1)});
+	cr_expect(s && s->cc == 1 && !s->taken);
+	s = COMBINED({TOY_SEQ, 7}, {TOY_SEQ, 9}, {TOY_TEST, 9, 7}, {TOY_BEQ, 0, TOY_TO(1)});
+	cr_expect(s && s->cc == 1 && !s->taken);
+	/* The wrong combination; another register's */
+	cr_expect_null(
+		COMBINED({TOY_SEQ, 7}, {TOY_SNE, 9}, {TOY_OR, 7, 9}, {TOY_BNE, 0, TOY_TO(1)}));
+	cr_expect_null(
+		COMBINED({TOY_SNE, 7}, {TOY_SEQ, 9}, {TOY_AND, 7, 9}, {TOY_BEQ, 0, TOY_TO(1)}));
+	cr_expect_null(
+		COMBINED({TOY_SNE, 7}, {TOY_SNE, 9}, {TOY_OR, 9, 9}, {TOY_BNE, 0, TOY_TO(1)}));
+	cr_expect_null(
+		COMBINED({TOY_MOV, 7, 5}, {TOY_SNE, 9}, {TOY_OR, 7, 9}, {TOY_BNE, 0, TOY_TO(1)}));
+	cr_expect_null(
+		COMBINED({TOY_SNE, 7}, {TOY_SNE, 9}, {TOY_ADD, 7, 9}, {TOY_BNE, 0, TOY_TO(1)}));
+	check_no_leaks();
+}
+
+/* Since 3.14 the test is of an untagged copy; the callable is followed from its load. */
+Test(typed, tagged_callables)
+{
+	uint8_t code[TYPED][4];
+
+	memcpy(code, typed, sizeof(code));
+	change(code, 5, TOY_LOAD, 17, 16, 0);
+	change(code, 6, TOY_MOV, 18, 17, 0);
+	change(code, 7, TOY_UNTAG, 18, 0, 0);
+	change(code, 8, TOY_LOAD, 6, 18, 8);
+	memcpy(code[9], (const uint8_t[4]){TOY_CMPA, 6, FUNCTION}, 4);
+	change(code, 10, TOY_BNE, 0, 1, 0);
+	change(code, 11, TOY_LOAD, 7, 18, 16);
+	change(code, 12, TOY_CALLM, 0, 7, 8);
+	change(code, 13, TOY_B, 0, 48, 0);
+	assert_ok(plan_tagged(code, 24, true));
+	cr_expect_eq(rig.plan.nnative, 11, "%s", rig.plan.native_missing);
+	expect_native(2, 10, PYP_SITE_C_ENTER, "builtin");
+	expect_edge(2, 17, 0, false);
+	toy_close(&rig);
+	/* It has another origin: the register that is tested */
+	change(code, 5, TOY_ADD, 17, 16, 0);
+	assert_ok(plan_tagged(code, 24, true));
+	expect_edge(2, 18, 0, false);
+	toy_close(&rig);
+	change(code, 5, TOY_LOAD, 17, 16, 0);
+	assert_ok(plan_tagged(code, 24, false));
+	expect_edge(2, 18, 0, false);
 	toy_close(&rig);
 	check_no_leaks();
 }
@@ -1384,5 +1553,25 @@ Test(typed, what_is_missing)
 			  rig.plan.native_missing);
 		toy_close(&rig);
 	}
+	check_no_leaks();
+}
+
+/* ---- graphs without room -------------------------------------------------------------------- */
+
+Test(full, all_calls)
+{
+	full = true;
+	assert_ok(plan_generic(generic, GENERIC, HANDLERS));
+	cr_expect_eq(rig.plan.nnative, 2, "%s", rig.plan.native_missing);
+	toy_close(&rig);
+	assert_ok(plan_generic(inlined, INLINED, INLINED_HANDLERS));
+	cr_expect_eq(rig.plan.nnative, 2, "%s", rig.plan.native_missing);
+	toy_close(&rig);
+	assert_ok(plan_helped(helped, HELPED));
+	cr_expect_eq(rig.plan.nnative, 2, "%s", rig.plan.native_missing);
+	toy_close(&rig);
+	assert_ok(plan_typed(typed));
+	cr_expect_eq(rig.plan.nnative, 11, "%s", rig.plan.native_missing);
+	toy_close(&rig);
 	check_no_leaks();
 }

@@ -15,7 +15,10 @@
 
 static struct toy_rig rig;
 
-#define OPEN(code_, ...) toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code_), __VA_ARGS__})
+static bool full; /* see harness/toy.h */
+
+#define OPEN(code_, ...)                                                                           \
+	toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code_), .full = full, __VA_ARGS__})
 
 static const struct cfg_node *node(unsigned int at)
 {
@@ -114,7 +117,7 @@ Test(graph, where_functions_end)
 Test(graph, stubs_are_other_functions)
 {
 	/* jmp stub; 3 bytes that are no code */
-	static const uint8_t code[][4] = {{0xe9, 0xfb, 0xff, 0x00}, {0x00, 0x06, 0x06, 0x06}};
+	static const uint8_t code[][4] = {{0xe9, 0xfb, 0x7f, 0x01}, {0x00, 0x06, 0x06, 0x06}};
 
 	OPEN(code, .plt = {"strlen"}, .arch = &arch_x86_64);
 	cr_expect(rig.p.cfg.n == 1 && node(0)->in.target == TOY_PLT && node(0)->tail);
@@ -370,14 +373,14 @@ Test(flow, there_is_room_for_four_slots)
 {
 	static const uint8_t code[][4] = {{TOY_STORE, 1, SP, 8}, {TOY_STORE, 1, SP, 40}, {TOY_RET}};
 	static const struct flow_slot slot[] = {{SP, 8}, {SP, 8}, {SP, 16}, {SP, 24}},
-				      full[] = {{SP, 8}, {SP, 16}, {SP, 24}, {SP, 32}};
+				      four[] = {{SP, 8}, {SP, 16}, {SP, 24}, {SP, 32}};
 
 	OPEN(code);
 	solve(R(1), 64, slot, 4);
 	expect_flow(0, R(1), SLOTS({SP, 8}, {SP, 16}, {SP, 24}));
 	expect_flow(2, R(1), SLOTS({SP, 8}, {SP, 16}, {SP, 24}, {SP, 40}));
 	free(states);
-	solve(R(1), 64, full, 4);
+	solve(R(1), 64, four, 4);
 	expect_flow(2, R(1), SLOTS({SP, 8}, {SP, 16}, {SP, 24}, {SP, 32}));
 	end_flow();
 }
@@ -905,10 +908,12 @@ Test(paths, sites_on_edges)
 static const char *cut(const char *marks, bool direct, int reg)
 {
 	static char got[256];
-	uint8_t ends[64] = {0}, open[64] = {0}, in[64] = {0};
+	_cleanup_free_ uint8_t *ends = planner_bytes(&rig.p), *open = planner_bytes(&rig.p),
+			       *in = planner_bytes(&rig.p);
 	struct cut c = {.ends = ends, .open = open, .in = in, .direct = direct, .end_reg = reg};
 	bool ok;
 
+	cr_assert(ends && open && in);
 	for (unsigned int i = 0; marks[i]; i++) {
 		uint32_t n = toy_node(&rig, i);
 
@@ -1067,6 +1072,45 @@ Test(cut, is_passed_once)
 	cr_expect_str_eq(cut("0001", false, 20), "none");
 	cr_expect_str_eq(cut("0000000000000001", false, 20), "none");
 	cr_expect_str_eq(cut("00000001", false, 20), "6:20");
+	toy_close(&rig);
+	check_no_leaks();
+}
+
+/* ---- a graph without room ------------------------------------------------------------------- */
+
+Test(graph, is_full)
+{
+	static const uint8_t code[][4] = {
+		{TOY_CBNZ, 9, TOY_TO(5)}, /* 0 */
+		{TOY_MOV, 16, 1},	  /* 1 */
+		{TOY_BNE, 0, TOY_TO(3)},  /* 2 */
+		{TOY_MOV, 5, 1},	  /* 3: an end; others jump here */
+		{TOY_BR, 9},		  /* 4 */
+		{TOY_B, 0, TOY_TO(3)},	  /* 5 */
+	};
+	uint8_t *mark;
+	struct flow_state *where;
+
+	full = true;
+	OPEN(code);
+	cr_expect_str_eq(cut("0001", false, 1), "2:1 5:1");
+	cr_expect_str_eq(cut("0001", true, 1), "2:1 5:1");
+	mark = planner_bytes(&rig.p);
+	mark[toy_node(&rig, 4)] = 1;
+	planner_lead_to(&rig.p, NULL, mark);
+	expect_marks(mark, "111111");
+	cr_expect(planner_any_flow(&rig.p.cfg, mark, false, true));
+	cr_expect_not(planner_any_flow(&rig.p.cfg, mark, true, false));
+	free(mark);
+	where = calloc(rig.p.cfg.n, sizeof(*where));
+	cr_assert(where);
+	for (unsigned int i = 0; i < 5; i++)
+		where[toy_node(&rig, i)] = (struct flow_state){.reached = true, .regs = R(1)};
+	cr_expect_eq(site_on_line(3, where, NULL), 3);
+	cr_expect_eq(site_on_line(1, where, NULL), 2);
+	rig.p.cfg.v[toy_node(&rig, 2)].in.flow = INSN_NEXT;
+	cr_expect_eq(site_on_line(2, where, NULL), 2);
+	free(where);
 	toy_close(&rig);
 	check_no_leaks();
 }

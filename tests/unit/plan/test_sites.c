@@ -16,7 +16,10 @@
 
 static struct toy_rig rig;
 
-#define OPEN(code_, ...) toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code_), __VA_ARGS__})
+static bool full; /* see harness/toy.h */
+
+#define OPEN(code_, ...)                                                                           \
+	toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code_), .full = full, __VA_ARGS__})
 
 static void end(void)
 {
@@ -536,7 +539,8 @@ Test(yield, the_tools_are_called_by_a_jump)
 
 static void open_11(const uint8_t (*code)[4], size_t n, const struct toy_handler h[3])
 {
-	struct toy_program program = {.code = code, .n = n, .layout = layout_find(3, 11)};
+	struct toy_program program = {
+		.code = code, .n = n, .full = full, .layout = layout_find(3, 11)};
 
 	memcpy(program.handler, h, 3 * sizeof(*h));
 	toy_open(&rig, &program);
@@ -948,9 +952,11 @@ Test(code_free, is_the_types_destructor)
 /* 3.8: the arguments are the frame and throwflag. RETURN_VALUE begins at 12. */
 static int plan_object(const uint8_t (*code)[4], size_t n)
 {
-	toy_open(&rig,
-		 &(struct toy_program){
-			 .code = code, .n = n, .layout = layout_find(3, 8), .handler = {{83, 12}}});
+	toy_open(&rig, &(struct toy_program){.code = code,
+					     .n = n,
+					     .full = full,
+					     .layout = layout_find(3, 8),
+					     .handler = {{83, 12}}});
 	return models_plan_frame_object(&rig.p);
 }
 
@@ -1201,5 +1207,64 @@ Test(frame_object, other_stores)
 	change(code, 13, TOY_MOV, 5, 6, 0);
 	change(code, 14, TOY_STORE, 5, 16, 24);
 	expect_missing(plan_object(code, OBJECT), "exit_eval_frame");
+	end();
+}
+
+/* ---- graphs without room -------------------------------------------------------------------- */
+
+Test(full, all_sites)
+{
+	static const uint8_t throws[][4] = {
+		{TOY_CMPI, 2, 0},	 /* 0 */
+		{TOY_BNE, 0, TOY_TO(3)}, /* 1 */
+		{TOY_BR, 9},		 /* 2 */
+		{TOY_NOP},		 /* 3: throw() */
+		{TOY_RET},		 /* 4 */
+	};
+	static const uint8_t yields[][4] = {
+		{TOY_NOP},		   /* 0 */
+		{TOY_RET},		   /* 1 */
+		{TOY_CMPB, 5, 151},	   /* 2 */
+		{TOY_BNE, 0, TOY_TO(9)},   /* 3 */
+		{TOY_RET},		   /* 4 */
+		{TOY_LOADB, 5, FRAME, 68}, /* 5 */
+		{TOY_CMPB, 5, 0},	   /* 6 */
+		{TOY_BEQ, 0, TOY_TO(9)},   /* 7 */
+		{TOY_RET},		   /* 8 */
+		{TOY_BR, 9},		   /* 9 */
+		{TOY_RET},		   /* 10 */
+	};
+
+	full = true;
+	OPEN(throws);
+	assert_ok(models_plan_throw(&rig.p));
+	cr_expect_eq(rig.plan.nsites, 1);
+	toy_close(&rig);
+	OPEN(ending, .handler = ENDING);
+	assert_ok(models_plan_clear_and_pop(&rig.p));
+	cr_expect_eq(rig.plan.nsites, 1);
+	toy_close(&rig);
+	assert_ok(plan_edges(yields, 11, 0));
+	cr_expect_eq(rig.plan.nsites, 2);
+	toy_close(&rig);
+	assert_ok(plan_is_entry(yields, 11));
+	cr_expect_eq(rig.plan.nsites, 1);
+	expect_missing(models_prove_is_entry(&rig.p), "return");
+	toy_close(&rig);
+	assert_ok(plan_tracing(yields, 11));
+	cr_expect_eq(rig.plan.nsites, 1);
+	toy_close(&rig);
+	assert_ok(plan_object(object, OBJECT));
+	cr_expect_eq(rig.plan.nsites, 2);
+	rig.plan.nsites = 0;
+	rig.p.cfg.v[toy_node(&rig, 14)].in.probe = INSN_STEPPED;
+	rig.p.cfg.v[toy_node(&rig, 15)].in.probe = INSN_STEPPED;
+	rig.p.cfg.v[toy_node(&rig, 6)].in.probe = INSN_STEPPED;
+	rig.p.cfg.v[toy_node(&rig, 7)].in.probe = INSN_STEPPED;
+	rig.p.cfg.v[toy_node(&rig, 8)].in.probe = INSN_STEPPED;
+	assert_ok(models_plan_frame_object(&rig.p));
+	cr_expect_eq(rig.plan.nsites, 2);
+	expect_site(4, PYP_SITE_ENTER, "entry", FRAME);
+	expect_site(12, PYP_SITE_LEAVE, "exit_eval_frame", FRAME);
 	end();
 }

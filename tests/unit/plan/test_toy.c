@@ -532,7 +532,7 @@ Test(table, of_a_switch)
 		memcpy((uint8_t *)data + 4 * at, distance, sizeof(distance));
 		for (unsigned int i = 0; i < 2 + 2 * ENTRIES; i++)
 			code[i][0] = TOY_RET;
-		memcpy(code[0], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO(0x2000 + at)}, 4);
+		memcpy(code[0], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO((DATA - CODE) / 4 + at)}, 4);
 		memcpy(code[1], (const uint8_t[4]){TOY_BR, 9}, 4);
 		toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code), TOY_DATA_OF(data)});
 		assert_ok(table_find(&rig.p));
@@ -568,7 +568,7 @@ Test(table, two_candidates)
 	memcpy(code[1], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO_DATA(ENTRIES)}, 4);
 	toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code), TOY_DATA_OF(data)});
 	assert_err(table_find(&rig.p), -ENOEXEC);
-	cr_expect_str_eq(rig.p.missing, "opcode table (two candidates: 0x408000, 0x408800)");
+	cr_expect_str_eq(rig.p.missing, "opcode table (two candidates: 0x410000, 0x410800)");
 	toy_close(&rig);
 	check_no_leaks();
 }
