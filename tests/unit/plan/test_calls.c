@@ -599,7 +599,8 @@ static int called(const uint8_t (*code)[4], size_t size)
 	return ret;
 }
 
-#define CALLED(...) called((const uint8_t[][4]){__VA_ARGS__}, 4)
+#define CALLED(...)                                                                                \
+	called((const uint8_t[][4]){__VA_ARGS__}, sizeof((const uint8_t[][4]){__VA_ARGS__}) / 4)
 
 Test(callee, known_by_its_code)
 {
