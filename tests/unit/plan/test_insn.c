@@ -153,7 +153,7 @@ Test(insn, text)
 	/* Not an instruction, or not all of it; no room */
 	arch_x86_64.format(none, sizeof(none), 0x1000, text, sizeof(text));
 	cr_expect_str_eq(text, "");
-	strcpy(text, "x");
+	text[0] = 'x';
 	arch_x86_64.format(mov, 2, 0x1000, text, sizeof(text));
 	cr_expect_str_eq(text, "");
 	arch_x86_64.format(mov, sizeof(mov), 0x1000, text, 8);
@@ -215,8 +215,8 @@ Test(insn, operands)
 		stack[] = {0x4c, 0x8b, 0x7d, 0x08},	    /* mov r15, [rbp+8] */
 		lea[] = {0x48, 0x8d, 0x47, 0x08},	    /* lea rax, [rdi+8] */
 		movups[] = {0x0f, 0x11, 0x00},		    /* movups [rax], xmm0 */
-		xchg[] = {0x48, 0x87, 0xfe},		    /* xchg rsi, rdi */
-		byte[] = {0x88, 0xe0};			    /* mov al, ah */
+		xchg[] = {0x48, 0x87, 0xfe}, clc[] = {0xf8}, stc[] = {0xf9}, /* xchg rsi, rdi */
+		byte[] = {0x88, 0xe0};					     /* mov al, ah */
 	struct insn_full in;
 	int64_t disp;
 	int reg, base;
@@ -239,6 +239,10 @@ Test(insn, operands)
 	cr_assert(in.op[1].type == INSN_OP_REG && in.op[1].reg == -1 && in.op[0].reg == 0);
 	cr_assert(arch_x86_64.decode_full(xchg, sizeof(xchg), 0x1000, &in));
 	cr_assert_eq(in.writes, insn_bit(6) | insn_bit(7));
+	cr_assert(insn_writes_reg(&in, 6) && !insn_writes_reg(&in, 5) && !in.writes_flags);
+	/* They only clear or set a flag. */
+	cr_assert(arch_x86_64.decode_full(clc, sizeof(clc), 0x1000, &in) && in.writes_flags);
+	cr_assert(arch_x86_64.decode_full(stc, sizeof(stc), 0x1000, &in) && in.writes_flags);
 	cr_assert(arch_x86_64.decode_full(byte, sizeof(byte), 0x1000, &in));
 	cr_assert(in.op[0].reg == 0 && in.op[1].reg == 0 && in.op[0].bits == 8 && in.writes == 1);
 	cr_assert_not(arch_x86_64.decode_full(byte, 1, 0x1000, &in));
