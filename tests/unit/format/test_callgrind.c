@@ -233,6 +233,34 @@ Test(callgrind, says_where_it_comes_from)
 	cr_assert_not_null(strstr(report, "\nevents: cpu wall\nsummary: 107 107\n"));
 }
 
+/* The first of the selected processes; a line is not below 0, which would mean a difference. */
+Test(callgrind, of_one_process)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 42\nthread 42 42 a\nf a.py:1 1 5\n"
+			       "target 7\nthread 7 7 b\nf a.py:1 1 10\n  (lost) a.py:9 2 20 30\n");
+	struct format_opts o = {.filter.pid = 7, .clock = SNAPSHOT_WALL};
+	_cleanup_free_ char *report = NULL;
+
+	s->funcs[0].firstlineno = -5;
+	s->funcs[1].pseudo = true;
+	s->targets[1].cmdline = " app";
+	report = report_new("callgrind", s, &o, NULL);
+	cr_assert(strstr(report, "\npid: 7\ncmd: \\x20app\ndesc: "), "%s", report);
+	cr_assert_null(strstr(report, "pid: 42"));
+	cr_assert(strstr(report, "\npositions: line\n"
+				 "event: wall : Wall time [ns]\n"
+				 "event: cpu : CPU time [ns]\n"
+				 "events: wall cpu\n"
+				 "summary: 40 30\n"
+				 "\nfl=(1) a.py\nfn=(1) f:-5\n0 10 10\n"
+				 "cfl=(2) ~\ncfn=(2) (lost)\ncalls=2 9\n0 30 20\n"
+				 "\nfl=(2)\nfn=(2)\n9 30 20\n"
+				 "\nfl=(3) ~\nfn=(3) (outside Python)\n0 0 0\n"
+				 "cfl=(1)\ncfn=(1)\ncalls=1 0\n0 40 30\n"),
+		  "%s", report);
+}
+
 Test(callgrind, hostile_names_do_no_harm)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();

@@ -83,6 +83,53 @@ Test(chrome, one_thread_id_twice)
 	cr_assert_not_null(strstr(report, "\"ts\":1.000,\"dur\":2.500"), "%s", report);
 }
 
+/* Names of the selected processes and threads, and where each slice is */
+Test(chrome, events)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n"
+								      "thread 42 42 MainThread\n"
+								      "f a.py:1 1 1001 7\n"
+								      "  g a.py:5 2 2002 7\n"
+								      "g a.py:5 3 30 7\n"
+								      "target 7\n"
+								      "thread 7 9 worker\n"
+								      "f a.py:1 1 4 7\n");
+	struct format_opts o = {0};
+	_cleanup_free_ char *text = NULL;
+	const char *process =
+		"{\"traceEvents\":[\n"
+		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":42,\"tid\":0,\"args\":{\"name\":"
+		"\"python app.py\"}},\n"
+		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":7,\"tid\":0,\"args\":{\"name\":"
+		"\"\"}"
+		"},\n"
+		"{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":42,\"tid\":42,\"args\":{\"name\":"
+		"\"MainThread\"}},\n"
+		"{\"ph\":\"X\",\"cat\":\"python\",\"name\":\"f\",\"pid\":42,\"tid\":42,\"ts\":0."
+		"000,"
+		"\"dur\":3.003,\"args\":{\"file\":\"a.py\",\"line\":1,\"calls\":1,\"self_cpu_ns\":"
+		"1001,"
+		"\"self_wall_ns\":7,\"cpu_ns\":3003,\"wall_ns\":14}},\n";
+
+	s->targets[1].cmdline = NULL;
+	s->threads[1].name = "";
+	text = report_new("chrome", s, &o, NULL);
+	cr_assert(strncmp(text, process, strlen(process)) == 0, "%s", text);
+	cr_assert(strstr(text, "\"name\":\"g\",\"pid\":42,\"tid\":42,\"ts\":0.000,\"dur\":2.002,"),
+		  "%s", text);
+	cr_assert(strstr(text, "\"name\":\"g\",\"pid\":42,\"tid\":42,\"ts\":3.003,\"dur\":0.030,"),
+		  "%s", text);
+	cr_assert(strstr(text,
+			 "\"thread_name\",\"pid\":7,\"tid\":9,\"args\":{\"name\":\"thread\"}},\n"
+			 "{\"ph\":\"X\",\"cat\":\"python\",\"name\":\"f\",\"pid\":7,\"tid\":9,"
+			 "\"ts\":0.000,\"dur\":0.004,"),
+		  "%s", text);
+	o.filter.pid = 7;
+	free(text);
+	text = report_new("chrome", s, &o, NULL);
+	cr_assert(!strstr(text, "\"pid\":42,\"tid"), "%s", text);
+}
+
 Test(chrome, hostile_names_do_no_harm)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();

@@ -36,6 +36,20 @@ Test(collapsed, one_line_per_context_with_own_time)
 	cr_assert_str_eq(stacks(one), "worker (43);main (app.py:1) 7\n");
 }
 
+Test(collapsed, pseudo_functions_have_no_file)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("main app.py:1 1 5\n  (lost) app.py:3 1 7\n    f app.py:4 1 8\n");
+	struct format_opts o = {0};
+	_cleanup_free_ char *report = NULL;
+
+	s->funcs[1].pseudo = true;
+	report = report_new("collapsed", s, &o, NULL);
+	cr_assert_str_eq(stacks(report), "MainThread (42);main (app.py:1) 5\n"
+					 "MainThread (42);main (app.py:1);(lost) 7\n"
+					 "MainThread (42);main (app.py:1);(lost);f (app.py:4) 8\n");
+}
+
 Test(collapsed, comments_are_no_stacks)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n");
@@ -139,6 +153,7 @@ Test(collapsed, deep_stacks_lose_their_middle)
 	uint32_t node = snapshot_builder_thread(b, 42, 42, "main");
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	struct format_opts o = {0};
+	const char *p;
 	char *report;
 	size_t size;
 
@@ -147,6 +162,18 @@ Test(collapsed, deep_stacks_lose_their_middle)
 	s = snapshot_builder_finish(b);
 	report = report_new("collapsed", s, &o, &size);
 	cr_assert(strstr(report, ";(frames left out);"));
+	/* all that are whole, and the first that is not */
+	p = stacks(report);
+	for (size_t line = 1; line <= STACKS_MAX_FRAMES + 1; line++, p++) {
+		size_t frames = 0, left_out = 0;
+
+		for (; *p != '\n'; p++) {
+			frames += *p == ';';
+			left_out = strncmp(p, ";(frames", 8) == 0 ? frames : left_out;
+		}
+		cr_assert_eq(frames, line <= STACKS_MAX_FRAMES ? line : STACKS_MAX_FRAMES);
+		cr_assert_eq(left_out, line <= STACKS_MAX_FRAMES ? 0 : STACKS_MAX_FRAMES / 2 + 1);
+	}
 	cr_assert(size < 10 * STACKS_MAX_FRAMES * STACKS_MAX_FRAMES * sizeof(";deep (a.py:9)"));
 	check(s, &o, 1);
 	free(report);

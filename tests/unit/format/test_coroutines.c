@@ -139,6 +139,47 @@ Test(coroutines, csv)
 	check_no_leaks();
 }
 
+/* Processes have functions of their own; what has more ends than starts is not open. */
+Test(coroutines, of_processes)
+{
+	struct snapshot *s = build();
+	struct format_opts o = {.filter.pid = 42};
+	struct snapshot_coro *c = &s->coros[0];
+	char *text, *csv;
+
+	c->kind = SNAPSHOT_ASYNC_GENERATOR;
+	c->partial = 4;
+	c->ended = 8;
+	s->coros[1].pid = 7;
+	s->coros[2].ends_hidden = true;
+	s->funcs[s->coros[2].func].pseudo = true;
+	s->targets[0].forgotten = 5;
+	text = report_new("coroutines", s, &o, NULL);
+	csv = report_new("coroutines-csv", s, &o, NULL);
+	assert_has(text, "        7      0          9     0.005 ");
+	assert_has(text, "  async gen /srv/app.py:10(fetch)\n");
+	assert_has(text, "        1      1?         6 ");
+	assert_has(text, "  greenlet  sleep\n");
+	assert_has(text, "\n5 more were too many at a time to be followed to their end\n");
+	cr_assert(!strstr(text, "(read)") && !strstr(csv, "\"read\""));
+	assert_has(csv, "\r\nasync generator,7,3,8,0,9,");
+	assert_has(csv, ",10,\"fetch\",\"\",0,42\r\n");
+	s->coros[2].ended = 1;
+	s->targets[0].forgotten = 0;
+	free(text);
+	text = report_new("coroutines", s, &o, NULL);
+	assert_has(text, "        1      0          6 ");
+	cr_assert(!strstr(text, "?:") && !strstr(text, "too many"), "%s", text);
+	free(text);
+	s->ncoros = 0;
+	text = report_new("coroutines", s, &o, NULL);
+	assert_has(text, "no coroutines, generators or greenlets\n\n   process");
+	free(text);
+	free(csv);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
 /* A lifetime that was shorter than the cost of its probes is unknown, not 0. */
 Test(coroutines, unknown_lifetimes)
 {

@@ -113,6 +113,79 @@ Test(csv, provenance)
 	check_no_leaks();
 }
 
+/* Measured columns, each as the function's own and with callees', then quantiles, then errors */
+Test(csv, optional_columns)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("thread 42 42 a\n"
+								      "f a.py:1 1 10\n"
+								      "  g a.py:9 1 10\n"
+								      "thread 42 43 b\n");
+	struct format_opts o = {0};
+	struct histogram_sum sum = {.count = 3};
+	char *text;
+
+	s->measured = COLUMN_BIT(COLUMN_vcsw) | COLUMN_BIT(COLUMN_rbytes) | COLUMN_BIT(COLUMN_gil);
+	assert_ok(snapshot_reserve_columns(s, s->measured & ~COLUMN_BIT(COLUMN_rbytes), s->nnodes));
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		s->columns[COLUMN_vcsw][i] = 10 + i;
+		s->columns[COLUMN_gil][i] = 100 + i;
+	}
+	sum.n[histogram_bucket(1 << 10)] = 2;
+	sum.n[histogram_bucket(1 << 20)] = 1;
+	assert_ok(snapshot_add_durations(s, &s->funcs[0], SNAPSHOT_WALL, &sum, 1 << 20));
+	s->targets[0].windows.sampled = true;
+	s->funcs[0].variance[SNAPSHOT_CALLS] = 3;
+	s->funcs[0].variance[SNAPSHOT_CUM_CPU] = -1;
+	text = report_new("csv", s, &o, NULL);
+	cr_assert(strstr(text, "build_id,start_unix_ns,end_unix_ns,counters_vcsw_self,"
+			       "counters_vcsw_cum,counters_rbytes_self,counters_rbytes_cum,"
+			       "waits_gil_self_ns,waits_gil_cum_ns,"
+			       "duration_cpu_p50_ns,duration_cpu_p90_ns,duration_cpu_p99_ns,"
+			       "duration_cpu_max_ns,duration_wall_p50_ns,duration_wall_p90_ns,"
+			       "duration_wall_p99_ns,duration_wall_max_ns,ncalls_error,"),
+		  "%s", text);
+	cr_assert(strstr(text,
+			 "0000,11,23,0,0,101,203,,,,,982,1005062,1005062,1048576,2,0,0,,0\r\n"),
+		  "%s", text);
+	cr_assert(strstr(text, "0000,12,12,0,0,102,102,,,,,,,,,0,0,0,0,0\r\n"), "%s", text);
+	free(text);
+	o.filter.tid = 42;
+	text = report_new("csv", s, &o, NULL);
+	cr_assert(strstr(text, "0000,12,12,0,0,102,102\r\n"), "%s", text);
+	free(text);
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+/* Up to 32 are listed; versions only once in a row. */
+Test(csv, many_processes)
+{
+	struct snapshot_target targets[33];
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("thread 1 1 a\n"
+								      "f a.py:1 1 10\n");
+	struct format_opts o = {0};
+	char *text;
+
+	for (uint32_t i = 0; i < 33; i++)
+		targets[i] = (struct snapshot_target){.pid = i + 1,
+						      .python_version = i < 30	  ? "3.12.1"
+									: i == 30 ? NULL
+										  : "3.13.0",
+						      .start_unix_ns = 1000 - i,
+						      .end_unix_ns = 2000 + i % 20,
+						      .losses[PYP_LOSS_lost_events] = i};
+	s->targets = targets;
+	s->ntargets = 32;
+	text = columns(s, &o, "pid python_version exact lost start_unix_ns end_unix_ns command");
+	cr_assert_str_eq(text, "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 "
+			       "26 27 28 29 30 31 32|3.12.1 3.13.0|0|496|969|2019|\n");
+	free(text);
+	s->ntargets = 33;
+	text = columns(s, &o, "pid python_version");
+	cr_assert_str_eq(text, "33 processes|3.12.1 3.13.0\n");
+	free(text);
+}
+
 Test(csv, several_processes)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("thread 42 42 a\n"

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "format/diff_rates.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
@@ -107,6 +108,46 @@ Test(diff, the_planted_slowdown_comes_first)
 	check_no_leaks();
 }
 
+/*
+ * Rows with the same change of internal time: by cumulative time, then calls, then name. A limit
+ * applies to each table.
+ */
+Test(diff, order_and_limit)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build("c a.py:1 1 5\n"
+								      "  a a.py:2 1 0\n"
+								      "  d a.py:3 2 0\n"
+								      "  b a.py:4 1 0\n"
+								      "  k a.py:5 1 0\n"
+								      "  same a.py:6 1 5\n");
+	_cleanup_(snapshot_freep) struct snapshot *b = snapshot_build("c a.py:1 1 5\n"
+								      "  a a.py:2 2 0\n"
+								      "  d a.py:3 3 0\n"
+								      "  b a.py:4 3 0\n"
+								      "  k a.py:5 1 5000000\n"
+								      "  same a.py:6 1 5\n");
+	_cleanup_(diff_freep) struct diff *d = build(a, b);
+	_cleanup_free_ char *three = written(d, diff_write_text, 3);
+	_cleanup_free_ char *all = written(d, diff_write_text, 5), *json = NULL;
+	char names[16] = "", *line;
+	json_t *j;
+
+	for (size_t i = 0; i < d->nrows; i++)
+		strncat(names, d->rows[i].func[DIFF_AFTER]->name, 1);
+	cr_assert_str_eq(names, "kcbads");
+	cr_assert(strstr(three, "(b)\n\n   Per call"), "%s", three);
+	cr_assert(strstr(all, "(d)\n\n   Per call"), "what has not changed is not counted: %s",
+		  all);
+	line = strstr(all,
+		      "        1        +0   0.005000  +0.005000        -   0.005000  +0.005000 "
+		      "       - a.py:5(k)\n");
+	cr_assert(line, "%s", all);
+	json = written(d, diff_write_json, 7);
+	j = json_loads(json, 0, NULL);
+	cr_assert_eq(json_array_size(json_object_get(j, "functions")), 6);
+	json_decref(j);
+}
+
 /* Twice the load in half the time: nothing changed per call. */
 Test(diff, rates)
 {
@@ -139,6 +180,31 @@ Test(diff, rates)
 	cr_assert(!strstr(text, "Per second"), "%s", text);
 }
 
+/* Of several processes, the longest time; of windows, the span. What is unknown is null. */
+Test(diff, rates_of_several_processes)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a =
+		snapshot_build("thread 42 42 a\nf a.py:1 0 1000000 1000000 1\nthread 7 7 b\n");
+	_cleanup_(diff_freep) struct diff *d = NULL;
+	_cleanup_free_ char *json = NULL;
+	json_t *j, *rate;
+
+	a->targets[1].traced_ns = 20000000000;
+	cr_assert_eq(diff_seconds(a), 20);
+	a->targets[0].windows.span_ns = 40000000000;
+	cr_assert_eq(diff_seconds(a), 20);
+	a->targets[0].windows.sampled = true;
+	cr_assert_eq(diff_seconds(a), 40);
+	d = build(a, a);
+	json = written(d, diff_write_json, 0);
+	j = json_loads(json, 0, NULL);
+	rate = json_array_get(json_object_get(j, "functions"), 0);
+	rate = json_object_get(json_object_get(rate, "per_call"), "tottime");
+	cr_assert(rate && json_is_null(json_object_get(rate, "before")));
+	cr_assert(json_is_null(json_object_get(rate, "ratio")));
+	json_decref(j);
+}
+
 Test(diff, json)
 {
 	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build(before);
@@ -148,6 +214,20 @@ Test(diff, json)
 	json_t *j = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *row, *functions;
 
 	cr_assert(j, "%s", text);
+	cr_assert(strstr(text,
+			 "\"not_compared\":[],\n\"functions\":[\n"
+			 "{\"file\":\"app.py\",\"line\":20,\"name\":\"strip\",\"qualname\":null,"
+			 "\"line_before\":20,\"is_new\":false,\"is_gone\":false,\"ncalls\":{"
+			 "\"before\":1000,\"after\":1000,\"change\":0,\"ratio\":1.0},"
+			 "\"tottime\":{\"before\":20000000,\"after\":60000000,"
+			 "\"change\":40000000,\"ratio\":3.0},"),
+		  "%s", text);
+	cr_assert(strstr(text, "\"line_before\":null,\"is_new\":true,\"is_gone\":false,\"ncalls\":{"
+			       "\"before\":0,\"after\":2,\"change\":2,\"ratio\":null}"),
+		  "%s", text);
+	cr_assert(strstr(text, ",\n\"before\":{\"file\":\"a.json\",\"ncalls\":1112,"
+			       "\"tottime\":106000000,\"seconds\":10.000000000,"),
+		  "%s", text);
 	functions = json_object_get(j, "functions");
 	cr_assert_eq(json_array_size(functions), 5);
 	row = json_array_get(functions, 0);
@@ -171,6 +251,7 @@ static struct snapshot *with_bytes(const char *text, uint64_t f, uint64_t g)
 	s->measured = COLUMN_BIT(COLUMN_rbytes) | COLUMN_BIT(COLUMN_vcsw);
 	cr_assert_eq(s->nnodes, 4);
 	assert_ok(snapshot_reserve_columns(s, COLUMN_BIT(COLUMN_rbytes), s->nnodes));
+	s->columns[COLUMN_rbytes][1] = 5;
 	s->columns[COLUMN_rbytes][2] = f;
 	s->columns[COLUMN_rbytes][3] = g;
 	return s;
@@ -192,7 +273,7 @@ Test(diff, resources)
 
 	cr_assert(strstr(text, "\n   nothing changed\n\n"
 			       "   voluntary context switches (vcsw): 0 before, 0 after\n\n"
-			       "   bytes read (rbytes): 1050 before, 980 after\n\n"
+			       "   bytes read (rbytes): 1055 before, 985 after\n\n"
 			       "        self       change        % filename:lineno(function)\n"
 			       "          80          +30   +60.0% a.py:7(g)\n"
 			       "         900         -100   -10.0% a.py:2(f)\n"),
@@ -206,7 +287,7 @@ Test(diff, resources)
 		figures = json_object_get(json_object_get(row, "counters"), "rbytes");
 		cr_assert_eq(json_integer_value(
 				     json_object_get(json_object_get(figures, "self"), "after")),
-			     0);
+			     5);
 		cr_assert_eq(json_integer_value(
 				     json_object_get(json_object_get(figures, "cum"), "change")),
 			     -70);
@@ -240,6 +321,101 @@ Test(diff, what_is_not_compared_is_reported)
 		json_object_get(json_array_get(json_object_get(j, "functions"), 0), "counters"));
 	json_decref(j);
 	b->ncoros = 0;
+}
+
+/* Variants of a function, of which each has figures on both sides; waiting on its clock only */
+Test(diff, columns_of_variants)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a =
+		snapshot_build("f a.py:1 1 5\nv a.py:1 1 5\n  g a.py:9 1 5\n");
+	_cleanup_(diff_freep) struct diff *d = NULL, *wall = NULL;
+	_cleanup_free_ char *text = NULL, *waits = NULL, *json = NULL;
+	struct snapshot b = *a;
+	struct diff_side side[] = {{.snapshot = a, .name = "a.json"},
+				   {.snapshot = &b, .name = "b.json"}};
+	uint64_t gil[] = {0, 7, 70, 700}, held[] = {0, 1, 10, 1000};
+
+	a->funcs[1].name = "f";
+	a->funcs[1].variant = 1;
+	b.measured = a->measured = COLUMN_BIT(COLUMN_gil) | COLUMN_BIT(COLUMN_vcsw) |
+				   COLUMN_BIT(COLUMN_gil_held_ns);
+	assert_ok(snapshot_reserve_columns(a, a->measured, a->nnodes));
+	for (uint32_t i = 0; i < a->nnodes; i++)
+		a->columns[COLUMN_gil][i] = a->columns[COLUMN_vcsw][i] = i;
+	memcpy(b.columns, a->columns, sizeof(b.columns));
+	b.columns[COLUMN_gil] = gil;
+	b.columns[COLUMN_gil_held_ns] = held;
+	b.clock = SNAPSHOT_WALL;
+	d = build(a, &b);
+	text = written(d, diff_write_text, 0);
+	cr_assert(strstr(text,
+			 "   nothing changed\n\n   voluntary context switches (vcsw): 6 before, "
+			 "6 after\n") &&
+			  !strstr(text, "gil"),
+		  "%s", text);
+	assert_ok(diff_build(side, SNAPSHOT_WALL, &wall));
+	waits = written(wall, diff_write_text, 0);
+	cr_assert(strstr(waits, "   waited for the GIL (gil): 6 before, 777 after\n\n"
+				"        self       change        % filename:lineno(function)\n"
+				"         700         +697 +23233.3% a.py:9(g)\n"
+				"          77          +74 +2466.7% a.py:1(f)\n"),
+		  "%s", waits);
+	cr_assert(strstr(waits, "(gil_held_ns): 0 before, 1011 after\n\n"
+				"        self       change        % filename:lineno(function)\n"
+				"        1000        +1000        - a.py:9(g)\n"
+				"          11          +11        - a.py:1(f)\n"),
+		  "%s", waits);
+	json = written(wall, diff_write_json, 0);
+	cr_assert(strstr(json,
+			 "\"gil_held_ns\":{\"self\":{\"before\":0,\"after\":1000,\"change\":1000,"
+			 "\"ratio\":null},\"cum\":{\"before\":0,\"after\":1000,"),
+		  "%s", json);
+	cr_assert(strstr(json,
+			 "\"cum\":{\"before\":6,\"after\":777,\"change\":771,\"ratio\":129.5}"),
+		  "%s", json);
+}
+
+/* What a side is and how exact it is */
+Test(diff, sides)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build("f a.py:1 1 5\n");
+	_cleanup_(snapshot_freep) struct snapshot *b = snapshot_build("f a.py:1 1 5\n");
+	_cleanup_(diff_freep) struct diff *d = build(a, b);
+	_cleanup_free_ char *text = NULL, *none = NULL;
+
+	a->targets[0].truncated = 1;
+	a->targets[0].python_version = "";
+	b->targets[0].windows.sampled = true;
+	text = written(d, diff_write_text, 0);
+	cr_assert(strstr(text, "seconds, python unknown, INCOMPLETE: counts are lower bounds\n"),
+		  "%s", text);
+	cr_assert(strstr(text, "seconds, python 3.13.0, estimated\n"), "%s", text);
+	b->ntargets = 0;
+	none = written(d, diff_write_text, 0);
+	cr_assert(strstr(none,
+			 "   after: b.json, 1 function calls in 0.000 seconds, python unknown\n"),
+		  "%s", none);
+}
+
+/* Pseudo functions are known by their name. */
+Test(diff, pseudo_functions)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a =
+		snapshot_build("f a.py:1 1 5\nf b.py:1 1 5\n(lost) a.py:3 0 5000\n");
+	_cleanup_(snapshot_freep) struct snapshot *b =
+		snapshot_build("f a.py:1 1 5\nf c.py:1 1 5\n(lost) b.py:3 0 7000\n");
+	_cleanup_(diff_freep) struct diff *d = NULL;
+	_cleanup_free_ char *text = NULL;
+
+	a->funcs[2].pseudo = b->funcs[2].pseudo = true;
+	d = build(a, b);
+	cr_assert_eq(d->nrows, 4);
+	text = written(d, diff_write_text, 0);
+	cr_assert(strstr(text,
+			 "        0        +0   0.000007  +0.000002   +40.0%   0.000007  +0.000002 "
+			 "  +40.0% (lost)\n"),
+		  "%s", text);
+	cr_assert(strstr(text, "   +40.0%      0.001    +40.0% (lost)\n"), "%s", text);
 }
 
 /* If one side has two functions with the same name, they are matched by line only. */
@@ -294,6 +470,7 @@ Test(diff, mismatched_clocks_are_refused)
 	b->clock = SNAPSHOT_WALL;
 	assert_err(diff_check(side, &none, &diag), -EINVAL);
 	cr_assert_eq(diag.exit, PYP_EXIT_USAGE);
+	cr_assert_str_eq(diag.msg, "'a' shows cpu time and 'b' wall time");
 	assert_ok(diff_check(side, &given, NULL));
 }
 
@@ -323,8 +500,38 @@ Test(diff, different_figures_are_refused)
 	b->targets[0].corrected = !a->targets[0].corrected;
 	diag_clear(&diag);
 	assert_err(diff_check(side, &given, &diag), -EINVAL);
-	cr_assert(strstr(diag.msg, "the probes' own time"), "%s", diag.msg);
+	cr_assert_str_eq(diag.msg, "'a' has the probes' own time in its figures and 'b' has it "
+				   "subtracted");
 	assert_ok(diff_check(side, &force, NULL));
+	a->targets[0].corrected = true;
+	assert_ok(diff_check(side, &given, NULL));
+	a->builtins_of = "app";
+	diag_clear(&diag);
+	assert_err(diff_check(side, &given, &diag), -EINVAL);
+	cr_assert_str_eq(diag.msg,
+			 "'a' has some of them folded into their callers and 'b' has rows of "
+			 "all C functions");
+}
+
+/* Of some processes only, which is comparable with neither. */
+Test(diff, subtracted_for_some)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build("target 1\ntarget 2\n");
+	_cleanup_(snapshot_freep) struct snapshot *b = snapshot_build("target 1\ntarget 2\n");
+	const struct diff_side side[] = {{.snapshot = a, .name = "a"},
+					 {.snapshot = b, .name = "b"}};
+	struct diag diag = {0};
+
+	a->targets[1].corrected = true;
+	assert_err(diff_check(side, &(struct diff_check){0}, &diag), -EINVAL);
+	cr_assert_str_eq(diag.msg,
+			 "'a' has it subtracted for some processes and 'b' has the probes' "
+			 "own time in its figures");
+	b->targets[0].corrected = b->targets[1].corrected = true;
+	diag_clear(&diag);
+	assert_err(diff_check(side, &(struct diff_check){0}, &diag), -EINVAL);
+	a->targets[0].corrected = true;
+	assert_ok(diff_check(side, &(struct diff_check){0}, NULL));
 }
 
 Test(diff, mismatched_modes_are_refused)
@@ -342,6 +549,14 @@ Test(diff, mismatched_modes_are_refused)
 	a->targets[0].mode = MODE_COUNT;
 	assert_ok(diff_check(side, &(struct diff_check){0}, NULL));
 	a->targets[0].mode = b->targets[0].mode = MODE_SAMPLE;
+	assert_ok(diff_check(side, &(struct diff_check){0}, NULL));
+	b->targets[0].mode = MODE_COUNT;
+	b->targets[0].estimate.rate = 99;
+	diag_clear(&diag);
+	assert_err(diff_check(side, &(struct diff_check){0}, &diag), -EINVAL);
+	cr_assert_str_eq(diag.msg, "'a' was sampled and 'b' was made in several modes");
+	a->targets[0].mode = MODE_TRACE;
+	b->ntargets = 0;
 	assert_ok(diff_check(side, &(struct diff_check){0}, NULL));
 }
 

@@ -71,6 +71,10 @@ Test(format, choose)
 	assert_refused(NULL, "x.pb", "'.pb'");
 	assert_refused("svg", NULL, "unknown format 'svg'");
 	assert_refused("svg", "x.json", "unknown format 'svg'");
+	assert_err(format_choose("svg", NULL, &f, &diag), -EINVAL);
+	for (f = formats; f->name; f++)
+		cr_assert(strstr(diag.hint, f->name), "%s: %s", f->name, diag.hint);
+	diag_clear(&diag);
 	assert_err(format_choose(NULL, "x.svg", &f, &diag), -EINVAL);
 	for (f = formats; f->name; f++)
 		cr_assert(strstr(diag.hint, f->extension), "%s: %s", f->extension, diag.hint);
@@ -91,12 +95,26 @@ Test(format, of_file)
 	assert_of_file("out.pb.gz", "pprof");
 	assert_of_file("out.trace.json", "chrome");
 	assert_of_file("out.csv", "csv");
+	assert_of_file("out.coroutines.csv", "coroutines-csv");
+	assert_of_file("out.rows.json", "rows");
+	assert_of_file("callgrind.out.d/x", NULL);
 	assert_of_file("out.html", "html");
 	assert_of_file("out.htm", "html");
 	assert_of_file("out", NULL);
 	assert_of_file("", NULL);
 	assert_of_file(".json", NULL);
 	assert_of_file("out.json.gz", NULL);
+}
+
+Test(format, terminals)
+{
+	cr_assert_eq(format_terminal_rows("text"), FORMAT_TERMINAL_ROWS);
+	cr_assert_eq(format_terminal_rows("memory"), FORMAT_TERMINAL_ROWS);
+	cr_assert_eq(format_terminal_rows("tree"), 0);
+	cr_assert_eq(format_terminal_rows("json"), 0);
+	cr_assert_eq(format_terminal_rows("bogus"), 0);
+	cr_assert(format_is_report("waits") && format_is_report("tree"));
+	cr_assert(!format_is_report("json") && !format_is_report("bogus"));
 }
 
 /* Adds resource counters and lines, which some of the formats require. */
@@ -203,6 +221,72 @@ Test(format, what_a_mode_does_not_measure_is_refused)
 	}
 }
 
+/* Of the selected targets; each pair of modes is checked by what its formats need. */
+Test(format, modes_of_the_selected_targets_count)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("thread 42 42 a\nf a.py:1 1 5\nthread 77 77 b\nf a.py:1 1 5\n");
+	struct format_opts o = {.clock = SNAPSHOT_WALL};
+	_cleanup_fclose_ FILE *out = fopen("/dev/null", "w");
+	struct diag diag = {0};
+
+	s->targets[1].mode = MODE_SAMPLE;
+	assert_err(format_write(format_find("text"), s, &o, out, &diag), -EINVAL);
+	cr_assert_eq(diag.exit, PYP_EXIT_USAGE);
+	cr_assert_str_eq(diag.msg, "these samples have CPU times only, no wall times");
+	o.filter.pid = 42;
+	assert_ok(format_write(format_find("text"), s, &o, out, &diag));
+	o.filter.pid = 77;
+	diag_clear(&diag);
+	assert_err(format_write(format_find("text"), s, &o, out, &diag), -EINVAL);
+	s->measured = COLUMN_WAITS;
+	assert_ok(format_write(format_find("text"), s, &o, out, &diag));
+	assert_ok(format_check_modes(format_find("tree"), 1u << MODE_COUNT | 1u << MODE_SAMPLE,
+				     SNAPSHOT_CPU, false, NULL));
+	assert_err(format_check_modes(format_find("tree"), 1u << MODE_COUNT, SNAPSHOT_CPU, true,
+				      NULL),
+		   -EINVAL);
+	assert_err(format_check_modes(format_find("tree"), 1u << MODE_COUNT, SNAPSHOT_WALL, false,
+				      NULL),
+		   -EINVAL);
+}
+
+/* Each of the options that leave out data does so alone. */
+Test(format, data_that_is_left_out)
+{
+	static const struct {
+		const char *what;
+		struct format_opts o;
+	} cases[] = {
+		{"decoder.py:1(decode)", {.strip_dirs = true}},
+		{"; libraries are folded into their callers\n", {.only_my_code = true}},
+		{"; waits for work are left out\n", {.busy = true}},
+		{"; C functions other than 'x' are folded into their callers\n",
+		 {.builtins_of = "x"}},
+	};
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("decode /usr/lib/python3.11/json/decoder.py:1 1 5\n");
+	_cleanup_free_ char *all = report_new("text", s, &(struct format_opts){0}, NULL);
+	struct diag diag = {0};
+
+	cr_assert(strstr(all, "/usr/lib/python3.11/json/decoder.py:1(decode)"), "%s", all);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		_cleanup_free_ char *text = report_new("text", s, &cases[i].o, NULL);
+
+		cr_assert(strstr(text, cases[i].what), "%s", text);
+		cr_assert(!strstr(all, cases[i].what) || i == 0, "%s", all);
+		cr_assert_eq(strstr(text, "/usr/lib") != NULL, i >= 2, "%s", text);
+	}
+	/* not from a file of everything */
+	assert_err(format_write(format_find("json"), s, &cases[2].o, stdout, &diag), -EINVAL);
+	cr_assert_str_eq(diag.msg, "the json format has all data, also waits for work");
+	cr_assert_eq(diag.exit, PYP_EXIT_USAGE);
+	assert_err(format_write(format_find("rows"), s, &cases[2].o, stdout, &diag), -EINVAL);
+	snapshot_free(TAKE_PTR(s));
+	free(TAKE_PTR(all));
+	check_no_leaks();
+}
+
 Test(format, a_full_disk_is_an_error)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s =
@@ -212,6 +296,14 @@ Test(format, a_full_disk_is_an_error)
 
 	assert_err(try_write(s, &o, "/dev/full", &diag), -ENOSPC);
 	cr_assert_eq(diag.exit, PYP_EXIT_FAILURE);
+	/* each write fails, not only the last one */
+	for (const struct format *f = formats; f->name; f++) {
+		_cleanup_fclose_ FILE *out = fopen("/dev/full", "w");
+
+		cr_assert(out);
+		setvbuf(out, NULL, _IONBF, 0);
+		assert_err(format_write(f, s, &o, out, NULL), -ENOSPC);
+	}
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
 }

@@ -6,6 +6,7 @@
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "snapshot/lines.h"
 
 #define DATA_BEGINS "<script type=\"application/json\" id=\"data\">"
 #define DATA_ENDS   "</script>"
@@ -206,6 +207,154 @@ Test(html, estimates_have_errors)
 	check_no_leaks();
 }
 
+/* A function without a context, main of thread 42, and f, which calls main, of thread 43 */
+static struct snapshot *with_unused(void)
+{
+	struct snapshot_builder *b = snapshot_builder_new();
+	uint32_t main, f, node;
+
+	snapshot_builder_target(b, 42);
+	snapshot_builder_func(b, "u.py", 3, "unused", NULL);
+	main = snapshot_builder_func(b, "a.py", 1, "main", NULL);
+	f = snapshot_builder_func(b, "a.py", 9, "f", "A.f");
+	snapshot_builder_node(b, snapshot_builder_thread(b, 42, 42, "Main"), main, 1, 5, 5, 0);
+	node = snapshot_builder_thread(b, 42, 43, "worker");
+	node = snapshot_builder_node(b, node, f, 1, 5, 5, 0);
+	snapshot_builder_node(b, node, main, 1, 5, 5, 0);
+	return snapshot_builder_finish(b);
+}
+
+#define FUNCTIONS                                                                                  \
+	"[[d['strings'][i] if i >= 0 else i for i in f[:3]] + f[3:] for f in d['functions']]"
+
+/* Only what the selected threads have, and by the indices that these have in the data. */
+Test(html, functions_and_contexts_are_numbered)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = with_unused();
+	struct format_opts o = {0};
+
+	s->funcs[1].pseudo = true;
+	assert_part(s, &o, FUNCTIONS, "[['main', -1, 'a.py', 0, 1], ['f', 'A.f', 'a.py', 9, 0]]");
+	assert_part(s, &o, "d['nodes']['parent'], d['nodes']['func']",
+		    "([-1, 0, -1, 2, 3], [-1, 0, -1, 1, 0])");
+	assert_part(s, &o, "[t[8] for t in d['threads']]", "[0, 2]");
+	o.filter.tid = 43;
+	assert_part(s, &o, "d['nodes']['parent'], d['nodes']['func'], d['threads'][0][8]",
+		    "([-1, 0, 1], [-1, 1, 0], 0)");
+	o.filter.tid = 42;
+	assert_part(s, &o, FUNCTIONS, "[['main', -1, 'a.py', 0, 1]]");
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+/* Histograms and lines by function, of all threads together only */
+Test(html, durations_and_lines)
+{
+	static const struct snapshot_line lines[] = {{0, 1, 10, 2}, {3, 4, 30, 3}};
+	_cleanup_(snapshot_freep) struct snapshot *s = with_unused();
+	const char *both = "'durations' in d, 'own_lines' in d";
+	struct histogram_sum sum = {.count = 3};
+	struct format_opts o = {0};
+
+	assert_part(s, &o, both, "(False, False)");
+	sum.n[histogram_bucket(1 << 10)] = 2;
+	sum.n[histogram_bucket(1 << 20)] = 1;
+	assert_ok(snapshot_add_durations(s, &s->funcs[1], SNAPSHOT_CPU, &sum, 1 << 20));
+	assert_part(s, &o, both, "(True, False)");
+	assert_ok(snapshot_add_lines(s, &s->funcs[2], lines, 2));
+	assert_part(s, &o, "d['durations'], d['own_lines']",
+		    "([[[1048576, 982, 2, 1005062, 1], [0]], None], "
+		    "[None, [0, 10, 1, 1, 3, 30, 2, 4]])");
+	o.filter.tid = 43;
+	assert_part(s, &o, both, "(False, False)");
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+/* By function; of several kinds, which are added up. Greenlets' steps are no calls. */
+Test(html, resumptions)
+{
+	struct snapshot_coro coros[] = {
+		{.pid = 42, .func = 2, .kind = SNAPSHOT_COROUTINE, .started = 3, .steps = 9},
+		{.pid = 42, .func = 2, .kind = SNAPSHOT_GENERATOR, .started = 5, .steps = 5},
+		{.pid = 7, .func = 2, .kind = SNAPSHOT_GENERATOR, .started = 1, .steps = 3},
+		{.pid = 42, .func = 1, .kind = SNAPSHOT_GREENLET, .started = 1, .steps = 3},
+		{.pid = 42, .func = 0, .kind = SNAPSHOT_GENERATOR, .started = 9, .steps = 8}};
+	_cleanup_(snapshot_freep) struct snapshot *s = with_unused();
+	struct format_opts o = {0};
+
+	assert_part(s, &o, "'resumed' in d", "False");
+	s->coros = coros;
+	s->ncoros = 5;
+	assert_part(s, &o, "d['resumed']", "[None, 8]");
+	o.filter.pid = 42;
+	assert_part(s, &o, "d['resumed']", "[None, 6]");
+	o.filter.tid = 43;
+	assert_part(s, &o, "d['resumed']", "[None, None]");
+	coros[4].func = 1;
+	o = (struct format_opts){0};
+	assert_part(s, &o, "d['resumed']", "[0, 8]");
+	s->targets[0].windows.sampled = true;
+	assert_part(s, &o, "d['resumed']", "[None, None]");
+	s->coros = NULL;
+	s->ncoros = 0;
+}
+
+#define S UINT64_C(1000000000)
+
+/* From the start of the first selected process, on the clock of the thread's own process. */
+Test(html, threads_have_times)
+{
+	const char *times = "[t[4:6] for t in d['threads']]";
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 42\nthread 42 42 a\n"
+			       "target 7\nthread 7 7 b\n"
+			       "target 42\nthread 42 45 c\nthread 42 46 d\nthread 42 47 e\n");
+	struct format_opts o = {.clock = SNAPSHOT_WALL};
+
+	s->threads[0].start_ns = S / 2;
+	s->targets[1].start_unix_ns += 5 * S;
+	s->threads[1].start_ns = 3 * S;
+	/* a later run with the same pid, of which two threads are */
+	s->targets[2].start_unix_ns += 60 * S;
+	s->targets[2].start_ns = 20 * S;
+	s->targets[2].end_ns = 30 * S;
+	s->targets[2].truncated = 1;
+	s->threads[2].start_ns = 20 * S;
+	s->threads[2].end_ns = 25 * S;
+	s->threads[3].start_ns = 30 * S;
+	s->threads[3].end_ns = 30 * S;
+	s->threads[4].start_ns = 11 * S;
+	assert_part(s, &o, times,
+		    "[[0, 10000000000], [7000000000, 15000000000], [60000000000, 65000000000], "
+		    "[70000000000, 70000000000], [10000000000, 10000000000]]");
+	assert_part(s, &o, "d['targets']",
+		    "[[42, 'python app.py', 0, 10000000000, 1], "
+		    "[7, 'python app.py', 5000000000, 15000000000, 1], "
+		    "[42, 'python app.py', 60000000000, 70000000000, 0]]");
+	o.filter.pid = 7;
+	assert_part(s, &o, times, "[[2000000000, 10000000000]]");
+	assert_part(s, &o, "d['targets']", "[[7, 'python app.py', 0, 10000000000, 1]]");
+	o.filter.pid = 0;
+	s->threads[1].start_ns = 31 * S;
+	s->threads[3].start_ns = 19 * S;
+	s->threads[4].pid = 99;
+	assert_part(s, &o, "[t[4] for t in d['threads'][1:]]",
+		    "[35000000000, 60000000000, 18000000000, 0]");
+}
+
+Test(html, provenance_is_escaped)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(two_threads);
+	struct format_opts o = {0};
+
+	s->targets[0].warnings = "a<b>&";
+	free(read_back(s, &o));
+	assert_part(s, &o, "d['provenance']['targets'][0]['warnings']", "a<b>&");
+	assert_part(s, &o, "[l for l in d['lines'] if l[0] == 'WARNING']",
+		    "[['WARNING', 'a<b>&']]");
+}
+
 /* The page needs each thread's mode, to know which threads have no contexts. */
 Test(html, threads_say_their_mode)
 {
@@ -234,10 +383,25 @@ Test(html, hostile_names_stay_in_their_strings)
 	cr_assert(report_harmless(begin, strlen(begin)));
 	cr_assert(strstr(begin, "\\u003c/script\\u003e\\u003cscript\\u003e"));
 	cr_assert(strstr(begin, "surrogate \\udcff"));
+	cr_assert(strstr(begin, "tag \\udb40\\udc41") && strstr(begin, "\\u0008\\u007f\""));
 	free(read_back(s, &o));
 	free(TAKE_PTR(report));
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
+}
+
+/* The characters at the ends of what is written as it is, and as one unit */
+Test(html, characters)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(two_threads);
+	struct format_opts o = {0};
+	_cleanup_free_ char *report = NULL;
+
+	s->threads[0].name = "\x1f ~\x7f\xc2\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf";
+	report = report_new("html", s, &o, NULL);
+	cr_assert(strstr(report,
+			 "[42,42,\"\\u001f ~\\u007f\\u0080\\uffff\\ud800\\udc00\\udbff\\udfff"
+			 "\",1,0,"));
 }
 
 /* The page must not be able to fetch anything or to run other scripts than the embedded ones. */

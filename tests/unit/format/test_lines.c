@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "format/names.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
@@ -94,6 +95,99 @@ Test(lines, source_text)
 	check_no_leaks();
 }
 
+/* The first words of the lines of a function's table */
+static void expect_numbers(const struct snapshot *s, const struct format_opts *o, const char *want)
+{
+	_cleanup_free_ char *text = report_new("lines", s, o, NULL);
+	char got[256] = "";
+	const char *p = strstr(text, "seconds  source\n");
+
+	cr_assert(p, "%s", text);
+	for (p = strchr(p, '\n') + 1; *p != '\n'; p = strchr(p, '\n') + 1) {
+		p += strspn(p, " ");
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%.*s ",
+			 (int)strcspn(p, " \n"), p);
+	}
+	cr_assert_str_eq(got, want);
+}
+
+/* Long lines are cut, tabs go to the next of the columns that they stop at. */
+Test(lines, long_lines_and_tabs)
+{
+	static const struct snapshot_line v[] = {LINE(1, 1), LINE(2, 1)};
+	char text_of[NAME_REPEATED + 100];
+	struct format_source from = {source, text_of};
+	struct snapshot *s = snapshot_build("f /srv/app.py:1 1 5\n");
+	char *text;
+
+	strcpy(text_of, "\ta\tbc\t12345678\td\n");
+	memset(text_of + strlen(text_of), 'x', NAME_REPEATED + 2);
+	text_of[strlen("\ta\tbc\t12345678\td\n") + NAME_REPEATED + 2] = '\0';
+	assert_ok(snapshot_add_lines(s, &s->funcs[0], v, 2));
+	text = report_new("lines", s, &(struct format_opts){.source = &from}, NULL);
+	assert_has(text, "     0.001          a       bc      12345678        d\n");
+	assert_has(text, "     0.001  xxx");
+	cr_assert_eq(strspn(strstr(text, "xxx"), "x"), NAME_REPEATED + 1);
+	free(text);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
+/* Of up to five lines without samples, all are shown, of more the first and the last two. */
+Test(lines, gaps)
+{
+	static const struct snapshot_line v[] = {LINE(5, 1), LINE(11, 1), LINE(18, 1), LINE(19, 1)};
+	static char text_of[] = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n"
+				"19\n20\n21\n22\n23\n";
+	struct format_source from = {source, text_of};
+	const struct format_opts o = {.source = &from};
+	struct snapshot *s = snapshot_build("f /srv/app.py:4 1 5\n");
+
+	assert_ok(snapshot_add_lines(s, &s->funcs[0], v, 4));
+	expect_numbers(s, &o, "4 5 6 7 8 9 10 11 12 13 ... 16 17 18 19 20 21 ");
+	s->funcs[0].firstlineno = 5;
+	expect_numbers(s, &o, "5 6 7 8 9 10 11 12 13 ... 16 17 18 19 20 21 ");
+	s->funcs[0].firstlineno = 0;
+	expect_numbers(s, &o, "1 2 3 4 5 6 7 8 9 10 11 12 13 ... 16 17 18 19 20 21 ");
+	s->funcs[0].firstlineno = -1;
+	expect_numbers(s, &o, "1 2 3 4 5 6 7 8 9 10 11 12 13 ... 16 17 18 19 20 21 ");
+	strcpy(strstr(text_of, "20"), "20");
+	expect_numbers(s, &o, "1 2 3 4 5 6 7 8 9 10 11 12 13 ... 16 17 18 19 20 ");
+	snapshot_free(s);
+	check_no_leaks();
+}
+
+/* Ten functions, if nothing else is asked for, those with the most samples first */
+Test(lines, of_many_functions)
+{
+	struct snapshot_builder *b = snapshot_builder_new();
+	uint32_t root = snapshot_builder_thread(b, 42, 42, "Main");
+	struct snapshot *s;
+	const char *p;
+	size_t n = 0;
+	char *text;
+
+	snapshot_builder_target(b, 42);
+	for (int i = 0; i < 12; i++)
+		snapshot_builder_node(b, root, snapshot_builder_func(b, "a.py", i, "f", NULL), 1, 5,
+				      5, 0);
+	s = snapshot_builder_finish(b);
+	for (uint32_t i = 0; i < 12; i++) {
+		const struct snapshot_line line = LINE(1, i + 1);
+
+		assert_ok(snapshot_add_lines(s, &s->funcs[i], &line, 1));
+	}
+	text = report_new("lines", s, &(struct format_opts){0}, NULL);
+	for (p = text; (p = strstr(p, "of its own")); p++)
+		n++;
+	cr_assert_eq(n, 10);
+	assert_has(text, "\n\na.py:11(f)\n   0.012 s");
+	cr_assert(strstr(text, "a.py:2(f)") && !strstr(text, "a.py:1(f)"));
+	free(text);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
 Test(lines, selected)
 {
 	static const char *const pattern[] = {"g"};
@@ -157,7 +251,13 @@ Test(lines, none)
 	assert_err(refused(s, &diag), -ENODATA);
 	assert_has(diag.hint, "--mode sample");
 	s->targets[0].misses_calls = true;
+	assert_err(refused(s, &diag), -ENODATA);
+	assert_has(diag.hint, "--mode sample");
+	s->targets[0].misses_calls = false;
 	s->targets[0].estimate.samples = 5;
+	assert_err(refused(s, &diag), -ENODATA);
+	assert_has(diag.hint, "--mode sample");
+	s->targets[0].misses_calls = true;
 	assert_err(refused(s, &diag), -ENODATA);
 	assert_has(diag.msg, "compiled code");
 	snapshot_free(s);

@@ -150,6 +150,7 @@ Test(names, cut)
 
 	assert_cut(NULL, "", 10, "");
 	assert_cut("ninechars", "", 10, "ninechars");
+	assert_cut("abc\nde", "", 10, "abc\nde");
 	assert_cut("more than ten", "", 10, "more\xe2\x80\xa6n ten");
 	/* by the written characters: \x0a takes four, and so do additional escapes */
 	assert_cut("ab\ncdefgh", "", 10, "ab\xe2\x80\xa6\x64\x65\x66gh");
@@ -162,6 +163,63 @@ Test(names, cut)
 	cr_assert(strlen(cut) <= NAME_REPEATED / 4 + 3, "%zu", strlen(cut));
 	free(cut);
 	check_no_leaks();
+}
+
+static void assert_csv(const char *s, const char *expected)
+{
+	_cleanup_free_ char *got = NULL;
+	size_t size;
+	FILE *out = open_memstream(&got, &size);
+
+	name_print_csv(out, s);
+	fclose(out);
+	cr_assert_str_eq(got, expected);
+}
+
+/* No spreadsheet takes a name for a formula. */
+Test(names, csv)
+{
+	assert_csv("plain, \xc3\xa9", "\"plain, \xc3\xa9\"");
+	assert_csv("a\"b\n", "\"a\"\"b\\x0a\"");
+	assert_csv("=1", "\"'=1\"");
+	assert_csv("+1", "\"'+1\"");
+	assert_csv("-1", "\"'-1\"");
+	assert_csv("@a", "\"'@a\"");
+	assert_csv("", "\"\"");
+	assert_csv(NULL, "\"\"");
+}
+
+static void assert_escapes(const char *s, const char *also, const char *expected)
+{
+	_cleanup_free_ char *got = NULL;
+	size_t size;
+	FILE *out = open_memstream(&got, &size);
+
+	name_print_escape(out, s, also);
+	fclose(out);
+	cr_assert_str_eq(got, expected);
+}
+
+Test(names, escape)
+{
+	_cleanup_free_ char *text = name_escape("a;\n\xc3\xa9"), *none = name_escape(NULL);
+
+	cr_assert_str_eq(text, "a;\\x0a\xc3\xa9");
+	cr_assert_str_eq(none, "");
+	assert_escapes("a; \xc3\xa9;", ";\x7f", "a\\x3b \xc3\xa9\\x3b");
+	/* U+013B is no semicolon */
+	assert_escapes("\xc4\xbb", ";", "\xc4\xbb");
+	assert_escapes(NULL, ";", "");
+}
+
+Test(names, of_functions)
+{
+	cr_assert_str_eq(name_of_func(&(struct snapshot_func){.name = "f", .qualname = "C.f"}),
+			 "C.f");
+	cr_assert_str_eq(name_of_func(&(struct snapshot_func){.name = "f", .qualname = ""}), "f");
+	cr_assert_str_eq(name_of_func(&(struct snapshot_func){.name = "f"}), "f");
+	cr_assert_str_eq(name_of_func(&(struct snapshot_func){.name = ""}), "<unknown>");
+	cr_assert_str_eq(name_of_func(&(struct snapshot_func){0}), "<unknown>");
 }
 
 Test(names, repr)

@@ -56,7 +56,9 @@ Test(openmetrics, histograms)
 	double sum = value(text, "pyprofd_call_duration_seconds_sum{" SAY ",clock=\"wall\"} ");
 
 	cr_assert_eq(value(text, "\npyprofd_function_calls_total{" SAY "} "), 2000, "%s", text);
+	cr_assert_eq(value(text, BUCKET("0.000000512")), -1);
 	cr_assert_eq(value(text, BUCKET("0.000001024")), 0);
+	cr_assert_eq(value(text, BUCKET("137.438953472")), -1);
 	cr_assert_eq(value(text, BUCKET("0.000032768")), 0);
 	cr_assert_eq(value(text, BUCKET("0.000065536")), 1500);
 	cr_assert_eq(value(text, BUCKET("0.033554432")), 1500);
@@ -68,6 +70,51 @@ Test(openmetrics, histograms)
 	cr_assert_null(strstr(text, "seconds_count{" SAY ",clock=\"cpu\"}"));
 	cr_assert_null(strstr(text, "seconds_count{function=\"a.py:1"));
 	check_no_leaks();
+}
+
+/* Seconds to the nanosecond, of clocks that were measured */
+Test(openmetrics, times)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("f a.py:1 1 12345678901 5\n  f a.py:1 1 1 0\ng a.py:2 1 0 0\n");
+	struct format_opts o = {0};
+	_cleanup_free_ char *text = report_new("openmetrics", s, &o, NULL);
+
+	cr_assert(strstr(text, "# TYPE pyprofd_function_self_seconds counter\n"
+			       "# UNIT pyprofd_function_self_seconds seconds\n"
+			       "# HELP pyprofd_function_self_seconds Time in a function itself.\n"
+			       "pyprofd_function_self_seconds_total{function=\"a.py:1(f)\","
+			       "clock=\"cpu\"} 12.345678902\n"
+			       "pyprofd_function_self_seconds_total{function=\"a.py:1(f)\","
+			       "clock=\"wall\"} 0.000000005\n"
+			       "pyprofd_function_self_seconds_total{function=\"a.py:2(g)\","
+			       "clock=\"cpu\"} 0.000000000\n"),
+		  "%s", text);
+	cr_assert(strstr(text, "# TYPE pyprofd_function_calls counter\n"
+			       "# HELP pyprofd_function_calls Calls of a function.\n"),
+		  "%s", text);
+	free(text);
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		s->nodes[i].self[SNAPSHOT_WALL] = s->nodes[i].calls = 0;
+	text = report_new("openmetrics", s, &o, NULL);
+	cr_assert(strstr(text, "clock=\"cpu\"} 12.") && !strstr(text, "clock=\"wall\""), "%s",
+		  text);
+	cr_assert(!strstr(text, "function_calls") && !strstr(text, "call_duration"), "%s", text);
+}
+
+/* Of the selected processes */
+Test(openmetrics, exact_if_the_selected_ones_are)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("thread 42 42 a\nf a.py:1 1 5\nthread 7 7 b\nf a.py:1 1 5\n");
+	struct format_opts o = {0}, good = {.filter.pid = 42};
+	_cleanup_free_ char *all = NULL, *one = NULL;
+
+	s->targets[1].truncated = 1;
+	all = report_new("openmetrics", s, &o, NULL);
+	one = report_new("openmetrics", s, &good, NULL);
+	cr_assert_eq(value(all, "\npyprofd_profile_exact "), 0);
+	cr_assert_eq(value(one, "\npyprofd_profile_exact "), 1);
 }
 
 /* Lines of a family are together, each has a value, and the text ends with # EOF. */
@@ -146,6 +193,26 @@ Test(openmetrics, is_bounded)
 	o.restrict_ = say;
 	text = report_new("openmetrics", s, &o, NULL);
 	cr_assert_eq(count_of(text, "\npyprofd_function_calls_total{"), 1);
+}
+
+/* The bound of a bucket belongs to it. */
+Test(openmetrics, bounds)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("say\"\\ a.py:2 2000 70000 90000\n");
+	struct histogram_sum sum = {.count = 3};
+	struct format_opts o = {0};
+	_cleanup_free_ char *text = NULL;
+
+	sum.n[histogram_bucket(1 << 20)] = 1;
+	sum.n[histogram_bucket((1 << 20) + 1)] = 2;
+	assert_ok(snapshot_add_durations(s, &s->funcs[0], SNAPSHOT_WALL, &sum, 1 << 21));
+	text = report_new("openmetrics", s, &o, NULL);
+	cr_assert_eq(value(text, BUCKET("0.000524288")), 0);
+	cr_assert_eq(value(text, BUCKET("0.001048576")), 1);
+	cr_assert_eq(value(text, BUCKET("0.002097152")), 3);
+	/* the middles: 1005062 and twice 1096028 */
+	cr_assert(strstr(text, "seconds_sum{" SAY ",clock=\"wall\"} 0.003197118\n"), "%s", text);
 }
 
 /* Histograms of merged functions and of both clocks add up. */

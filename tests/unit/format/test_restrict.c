@@ -7,20 +7,22 @@
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
 
-/* Rows 0 to 9: functions f0 … f9 */
-static struct table *ten_rows(const char *file)
+#define ROWS_MAX 300
+
+/* Rows 0 to n - 1: functions f0, f1, … */
+static struct table *rows_of(const char *file, int n)
 {
 	struct snapshot_builder *b = snapshot_builder_new();
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	_cleanup_(view_freep) struct view *v = NULL;
 	struct view_filter filter = {0};
 	struct table *ret = NULL;
-	char name[8];
+	char name[16];
 	uint32_t root;
 
 	snapshot_builder_target(b, 42);
 	root = snapshot_builder_thread(b, 42, 42, "MainThread");
-	for (int i = 0; i < 10; i++) {
+	for (int i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "f%d", i);
 		snapshot_builder_node(b, root, snapshot_builder_func(b, file, i, name, NULL), 1, 1,
 				      1, 0);
@@ -31,11 +33,16 @@ static struct table *ten_rows(const char *file)
 	return ret;
 }
 
+static struct table *ten_rows(const char *file)
+{
+	return rows_of(file, 10);
+}
+
 static int apply(const struct table *t, const char *const *list, size_t n, size_t *left,
 		 char **notes, struct diag *diag)
 {
 	_cleanup_(restrictions_freep) struct restrictions *r = NULL;
-	uint32_t order[10];
+	uint32_t order[ROWS_MAX];
 	size_t size;
 	FILE *out;
 	int err = restrictions_parse(list, n, &r, diag);
@@ -44,9 +51,9 @@ static int apply(const struct table *t, const char *const *list, size_t n, size_
 		return err;
 	out = open_memstream(notes, &size);
 	cr_assert(out);
-	for (uint32_t i = 0; i < 10; i++)
+	for (uint32_t i = 0; i < t->nrows; i++)
 		order[i] = i;
-	*left = 10;
+	*left = t->nrows;
 	err = restrictions_apply(r, t, order, left, out, diag);
 	fclose(out);
 	return err;
@@ -160,14 +167,87 @@ Test(restrict, bad_ones_are_refused)
 		cr_assert_null(r);
 	}
 	memset(longest, 'x', sizeof(longest) - 1);
-	memset(digits, '1', sizeof(digits) - 1);
+	memset(digits, '0', sizeof(digits) - 1);
 	for (size_t i = 0; i <= RESTRICT_MAX; i++)
 		many[i] = i == 0 ? longest : "x";
 	assert_err(restrictions_parse(many, 1, NULL, NULL), -EINVAL);
 	many[0] = digits;
 	assert_err(restrictions_parse(many, 1, NULL, NULL), -EINVAL);
+	digits[1] = '.';
+	assert_err(restrictions_parse(many, 1, NULL, NULL), -EINVAL);
 	many[0] = "x";
+	many[1] = "(";
+	assert_err(restrictions_parse(many, 2, NULL, NULL), -EINVAL);
+	many[1] = "x";
 	assert_err(restrictions_parse(many, RESTRICT_MAX + 1, NULL, NULL), -EINVAL);
+	check_no_leaks();
+}
+
+Test(restrict, the_largest_ones_are_accepted)
+{
+	static const char *const largest[] = {"9223372036854775807", "1", "1.0", "0.0", "-0.0"};
+	const char *many[RESTRICT_MAX];
+	static char longest[RESTRICT_MAX_PATTERN + 1], digits[64];
+	struct restrictions *r = NULL;
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	memset(digits, '0', sizeof(digits) - 1);
+	for (size_t i = 0; i < RESTRICT_MAX; i++)
+		many[i] = i < 5 ? largest[i] : i == 5 ? longest : digits;
+	assert_ok(restrictions_parse(many, RESTRICT_MAX, &r, NULL));
+	restrictions_free(r);
+	digits[1] = '.';
+	assert_ok(restrictions_parse(many, RESTRICT_MAX, &r, NULL));
+	restrictions_free(r);
+	check_no_leaks();
+}
+
+Test(restrict, numbers_and_patterns)
+{
+	static const char *const numbers[] = {"0",   "9",    "+1",    "-1",	 "1_0",
+					      "1.",  ".5",   "5.5",   "-.5",	 "1e5",
+					      "1E5", "1e+5", "1.e-5", "1_0.0_1", "09"};
+	static const char *const patterns[] = {
+		"",   "+",    "-",     ".", "e5", ".e5", "1e", "1e+", "1__0", "1_", "_1",
+		"1x", "1.5x", "1.5.5", "/", ":",  "0/",	 "0:", "1_:", "1_/",  "1 ", "--1"};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		cr_assert(!restriction_is_pattern(numbers[i]), "%s", numbers[i]);
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		cr_assert(restriction_is_pattern(patterns[i]), "%s", patterns[i]);
+}
+
+/* More than are matched between looks at the time */
+Test(restrict, of_many_rows)
+{
+	static const char *const list[] = {"7\\)$"};
+	_cleanup_(table_freep) struct table *t = rows_of("app.py", ROWS_MAX);
+	_cleanup_free_ char *notes = NULL;
+	struct diag diag = {0};
+	size_t left;
+
+	assert_diag_ok(apply(t, list, 1, &left, &notes, &diag), &diag);
+	cr_assert_eq(left, ROWS_MAX / 10);
+}
+
+/* Names that are NULL do not match. */
+Test(restrict, of_names)
+{
+	static char text[ROWS_MAX][8], *names[ROWS_MAX];
+	bool matches[ROWS_MAX];
+	struct diag diag = {0};
+
+	for (size_t i = 0; i < ROWS_MAX; i++) {
+		snprintf(text[i], sizeof(text[i]), "f%zu", i);
+		names[i] = i % 100 == 7 ? NULL : text[i];
+	}
+	assert_diag_ok(restrict_names("7$", names, ROWS_MAX, matches, &diag), &diag);
+	for (size_t i = 0; i < ROWS_MAX; i++)
+		cr_assert_eq(matches[i], i % 10 == 7 && i % 100 != 7, "%zu", i);
+	assert_ok(restrict_names("7$", NULL, 0, NULL, &diag));
+	assert_err(restrict_names("a(", names, ROWS_MAX, matches, &diag), -EINVAL);
+	cr_assert_eq(diag.exit, PYP_EXIT_USAGE);
+	cr_assert(strstr(diag.msg, "invalid pattern 'a(' at character 3: "), "%s", diag.msg);
 	check_no_leaks();
 }
 
@@ -178,7 +258,7 @@ Test(restrict, patterns_cannot_run_away)
 					   "(.*)(.*)(.*)(.*)(.*)(.*)(.*)(.*)(.*)[^x]Z"};
 	static char file[10001], nested[4000];
 	struct restrictions *r = NULL;
-	const char *pattern = nested;
+	const char *pattern;
 
 	memset(file, 'x', sizeof(file) - 1);
 	for (size_t i = 0; i < sizeof(evil) / sizeof(*evil); i++) {
@@ -191,8 +271,23 @@ Test(restrict, patterns_cannot_run_away)
 		cr_assert(err == 0 || err == -EINVAL, "%s: %d", evil[i], err);
 		cr_assert(err == 0 || strstr(diag.msg, "too long"), "%s", diag.msg);
 	}
+	/* half a million steps, and 10,000 levels with 150 groups each */
+	for (int i = 0; i < 2; i++) {
+		_cleanup_(table_freep) struct table *t = ten_rows(i ? file : file + 9000);
+		_cleanup_free_ char *notes = NULL;
+		char groups[1000] = "^(?:x|";
+		struct diag diag = {0};
+		size_t left;
+
+		for (int k = 0; k < 150; k++)
+			strcat(groups, "(a)");
+		pattern = i ? strcat(groups, ")*") : "^x*x*x*f";
+		assert_err(apply(t, &pattern, 1, &left, &notes, &diag), -EINVAL);
+		cr_assert(strstr(diag.msg, "takes too long"), "%s", diag.msg);
+	}
 	memset(nested, '(', 1990);
 	memset(nested + 1990, ')', 1990);
+	pattern = nested;
 	assert_err(restrictions_parse(&pattern, 1, &r, NULL), -EINVAL);
 	pattern = "((((x{1000}){1000}){1000}){1000}){1000}";
 	assert_err(restrictions_parse(&pattern, 1, &r, NULL), -EINVAL);

@@ -45,6 +45,39 @@ Test(screen, fit)
 	}
 }
 
+Test(screen, columns)
+{
+	static const uint32_t widths[][2] = {{0, 0},   {1, 79},	 {78, 79},
+					     {79, 79}, {80, 80}, {200, 200}};
+
+	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
+		cr_assert_eq(screen_columns(&(struct format_opts){.width = widths[i][0]}),
+			     widths[i][1]);
+}
+
+/* What is last in a line has the rest of it, but at least 32 columns; in a file, all that it needs. */
+Test(screen, last)
+{
+	static const struct {
+		uint32_t width;
+		size_t used, want;
+	} cases[] = {{0, 50, 60},   {100, 40, 60}, {100, 41, 59}, {100, 67, 33},
+		     {100, 68, 32}, {100, 69, 32}, {100, 200, 32}};
+	char s[61];
+
+	memset(s, 'x', sizeof(s) - 1);
+	s[sizeof(s) - 1] = '\0';
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		_cleanup_free_ char *got = NULL;
+		size_t n;
+		FILE *out = open_memstream(&got, &n);
+
+		screen_last(out, s, &(struct format_opts){.width = cases[i].width}, cases[i].used);
+		fclose(out);
+		cr_assert_eq(n, cases[i].want, "%zu: %s", i, got);
+	}
+}
+
 /* The result fits for any string and any width. */
 Test(screen, fit_always_fits)
 {

@@ -90,6 +90,53 @@ Test(speedscope, self_times_are_the_snapshots)
 	check_no_leaks();
 }
 
+/* The file, to the letter but for the provenance */
+Test(speedscope, everything)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n"
+								      "thread 42 42 MainThread\n"
+								      "f a.py:1 1 10 100\n"
+								      "  (lost) a.py:7 1 5 50\n"
+								      "thread 42 43 worker\n");
+	struct format_opts o = {.clock = SNAPSHOT_WALL};
+	_cleanup_free_ char *text = NULL;
+	const char *start =
+		"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+		"\"shared\":{\"frames\":[\n"
+		"{\"name\":\"f\",\"file\":\"a.py\",\"line\":1},\n"
+		"{\"name\":\"(lost)\"}\n]},\n"
+		"\"profiles\":[\n"
+		"{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"name\":\"MainThread [42:42], "
+		"wall "
+		"time\",\"startValue\":0,\"endValue\":150,\"events\":[\n"
+		"{\"type\":\"O\",\"frame\":0,\"at\":0},\n"
+		"{\"type\":\"O\",\"frame\":1,\"at\":0},\n"
+		"{\"type\":\"C\",\"frame\":1,\"at\":50},\n"
+		"{\"type\":\"C\",\"frame\":0,\"at\":150}\n]},\n"
+		"{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"name\":\"thread [42:43], wall "
+		"time\",\"startValue\":0,\"endValue\":0,\"events\":[\n]},\n"
+		"{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"name\":\"MainThread [42:42], cpu "
+		"time\",\"startValue\":0,\"endValue\":15,\"events\":[\n";
+
+	s->funcs[1].pseudo = true;
+	s->threads[1].name = "";
+	s->nodes[s->threads[0].root].self[SNAPSHOT_WALL] = 1000;
+	text = report_new("speedscope", s, &o, NULL);
+	cr_assert(strncmp(text, start, strlen(start)) == 0, "%s", text);
+	cr_assert(strstr(text,
+			 "\n],\n\"activeProfileIndex\":0,\"exporter\":\"pyprofd test\",\"name\":"
+			 "\"python app.py\",\n\"pyprofd\":{"),
+		  "%s", text);
+	s->targets[0].cmdline = NULL;
+	free(text);
+	text = report_new("speedscope", s, &o, NULL);
+	cr_assert(strstr(text, ",\"name\":\"pyprofd\",\n\"pyprofd\":{"), "%s", text);
+	s->ntargets = 0;
+	free(text);
+	text = report_new("speedscope", s, &o, NULL);
+	cr_assert(strstr(text, ",\"name\":\"pyprofd\",\n\"pyprofd\":{"), "%s", text);
+}
+
 Test(speedscope, hostile_names_do_no_harm)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();

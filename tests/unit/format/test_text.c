@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The text format: cProfile's layout, compared with pstats if there is an interpreter. */
+#include <errno.h>
 #include <jansson.h>
 
 #include "harness/interpreters.h"
@@ -46,6 +47,75 @@ Test(text, is_cprofile_s_layout)
 		      "   process    42 python app.py (Python 3.13.0, testhost)\n");
 }
 
+/* Rows of one function: figures are added up, quantiles are those of all durations. */
+Test(text, columns)
+{
+	struct snapshot_builder *b = snapshot_builder_new();
+	struct format_opts o = {
+		.columns = "p50,p90,max,counters_vcsw,counters_vcsw_cum,waits_gil,counters_minflt"};
+	struct histogram_sum few = {.count = 3}, one = {.count = 1};
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_free_ char *text = NULL, *thread = NULL;
+	uint32_t root, node;
+
+	snapshot_builder_target(b, 42);
+	root = snapshot_builder_thread(b, 42, 42, "MainThread");
+	snapshot_builder_node(b, root, snapshot_builder_func(b, "a.py", 1, "f", "A.f"), 2, 1000000,
+			      1000000, 0);
+	node = snapshot_builder_node(b, root, snapshot_builder_func(b, "a.py", 1, "f", "B.f"), 3,
+				     1000000, 1000000, 0);
+	snapshot_builder_node(b, node, snapshot_builder_func(b, "a.py", 2, "g", NULL), 1, 1000000,
+			      1000000, 0);
+	snapshot_builder_thread(b, 42, 43, "worker");
+	s = snapshot_builder_finish(b);
+	few.n[histogram_bucket(1 << 20)] = 3;
+	one.n[histogram_bucket(1 << 30)] = 1;
+	assert_ok(snapshot_add_durations(s, &s->funcs[0], SNAPSHOT_CPU, &few, 1 << 20));
+	assert_ok(snapshot_add_durations(s, &s->funcs[1], SNAPSHOT_CPU, &one, 1100000000));
+	s->measured = COLUMN_BIT(COLUMN_vcsw) | COLUMN_BIT(COLUMN_gil);
+	assert_ok(snapshot_reserve_columns(s, s->measured, s->nnodes));
+	for (uint32_t i = 1; i < 4; i++) {
+		s->columns[COLUMN_vcsw][i] = 2 + i;
+		s->columns[COLUMN_gil][i] = 500000 * i;
+	}
+	text = report_new("text", s, &o, NULL);
+	assert_has(text,
+		   "  percall        p50        p90        max counters_vcsw counters_vcsw_cum"
+		   "  waits_gil counters_minflt filename:lineno(function)\n"
+		   "        5    0.002    0.000    0.003    0.001   0.001005   1.029184"
+		   "   1.100000             7                12   0.001500"
+		   "               - a.py:1(f)\n"
+		   "        1    0.001    0.001    0.001    0.001          -          -"
+		   "          -             5                 5   0.001500"
+		   "               - a.py:2(g)\n");
+	o.filter.tid = 42;
+	thread = report_new("text", s, &o, NULL);
+	assert_has(thread, "    0.001          -          -          -             7 ");
+}
+
+Test(text, columns_are_checked)
+{
+	static const char *const bad[] = {"",	      "p5",   "p500",
+					  "percents", "_cum", "counters_vcswcum",
+					  "p50,",     ",p50", "p50,bogus"};
+	const char *most = "p50,p50,p50,p50,p50,p50,p50,p50,p50,p50,p50,p50,p50,p50,p50,p50";
+	char more[80];
+	struct diag diag = {0};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_err(format_opts_check(&(struct format_opts){.columns = bad[i]}, NULL),
+			   -EINVAL);
+	assert_err(format_opts_check(&(struct format_opts){.columns = "max,bogus,p50"}, &diag),
+		   -EINVAL);
+	cr_assert_str_eq(diag.msg, "unknown column 'bogus'");
+	cr_assert_eq(diag.exit, PYP_EXIT_USAGE);
+	assert_ok(format_opts_check(&(struct format_opts){.columns = most}, NULL));
+	snprintf(more, sizeof(more), "%s,max", most);
+	diag_clear(&diag);
+	assert_err(format_opts_check(&(struct format_opts){.columns = more}, &diag), -EINVAL);
+	cr_assert_str_eq(diag.msg, "too many columns");
+}
+
 /* Largest first: by what the mode measures. */
 Test(text, default_order)
 {
@@ -67,6 +137,31 @@ Test(text, default_order)
 	assert_has(sample, "   Ordered by: internal time\n");
 }
 
+/* Of the selected processes; if there are several modes, as for a trace. */
+Test(text, default_order_of_processes)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("thread 42 42 a\nf a.py:1 1 5\nthread 42 43 b\nf a.py:1 1 5\n"
+			       "thread 7 7 c\nf a.py:1 1 5\nthread 7 8 d\n");
+	struct format_opts o = {.verbose = true};
+	_cleanup_free_ char *both = NULL, *count = NULL, *sample = NULL;
+
+	s->targets[0].mode = MODE_COUNT;
+	s->targets[1].mode = MODE_SAMPLE;
+	s->threads[1].alive = false;
+	s->threads[2].folded = 5;
+	both = report_new("text", s, &o, NULL);
+	assert_has(both, "   Ordered by: cumulative time\n");
+	assert_has(both, "   threads    2, 1 of them alive\n");
+	assert_has(both, "   threads    6, 2 of them alive\n");
+	o.filter.pid = 42;
+	count = report_new("text", s, &o, NULL);
+	assert_has(count, "   Ordered by: call count\n");
+	o.filter.pid = 7;
+	sample = report_new("text", s, &o, NULL);
+	assert_has(sample, "   Ordered by: internal time\n");
+}
+
 /* Percent of the total: of the cumulative time, or of the own time if sorted by that. */
 Test(text, percent)
 {
@@ -82,6 +177,15 @@ Test(text, percent)
 		   "  cumtime  percall percent filename:lineno(function)\n"
 		   "      5/3    0.003    0.001    0.003    0.001   71.3% app.py:10(f)\n"
 		   "        1    0.001    0.001    0.004    0.004   28.5% app.py:1(main)\n");
+	free(screen);
+	own.columns = "p50,percent";
+	screen = report_new("text", s, &own, NULL);
+	assert_has(screen, "  cumtime  percall        p50 percent filename:lineno(function)\n");
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		s->nodes[i].self[SNAPSHOT_CPU] = 0;
+	free(text);
+	text = report_new("text", s, &cum, NULL);
+	assert_has(text, "    0.000    0.0% app.py:1(main)\n");
 }
 
 /* On a terminal, names are cut to the width, in a file they are not. */
@@ -103,6 +207,14 @@ Test(text, names_use_the_width)
 	s = snapshot_builder_finish(b);
 	cut = report_new("text", s, &o, NULL);
 	assert_has(cut, " 100.0% .../framework/middleware/sessions.py:1(main)\n");
+	free(cut);
+	o.width = 46 + 8 + 44;
+	cut = report_new("text", s, &o, NULL);
+	assert_has(cut, " 100.0% .../framework/middleware/sessions.py:1(main)\n");
+	free(cut);
+	o.width--;
+	cut = report_new("text", s, &o, NULL);
+	assert_has(cut, " 100.0% .../middleware/sessions.py:1(main)\n");
 	o.width = 200;
 	wide = report_new("text", s, &o, NULL);
 	assert_has(wide, "100.0% /opt/application/lib/python3.13/site-packages/framework/");
@@ -193,6 +305,66 @@ Test(text, numbers_of_calls_that_are_unknown_are_not_printed)
 	cr_assert(!strchr(text, '~'), "%s", text);
 }
 
+/* Times that are printed as 0.000 are not marked, and nothing at the limit is. */
+Test(text, limits_of_marks)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 7\n"
+								      "thread 42 42 MainThread\n"
+								      "a a.py:1 4 499999\n"
+								      "b a.py:2 4 500000\n"
+								      "c a.py:3 4 1000000\n");
+	struct format_opts o = {.sort = "name"};
+	_cleanup_free_ char *text = NULL;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		s->funcs[i].variance[SNAPSHOT_TOT_CPU] = 1e14;
+		s->funcs[i].variance[SNAPSHOT_CUM_CPU] = i == 2 ? 1e14 : 0;
+		s->funcs[i].variance[SNAPSHOT_CALLS] = i == 1 ? 1 : 16;
+	}
+	s->targets[1].windows.sampled = true;
+	text = report_new("text", s, &o, NULL);
+	assert_has(text, "       ~4    0.000    0.000    0.000    0.000 a.py:1(a)\n"
+			 "        4   ~0.001    0.000    0.001    0.000 a.py:2(b)\n"
+			 "       ~4   ~0.001    0.000   ~0.001    0.000 a.py:3(c)\n");
+	/* samples say nothing about numbers of calls */
+	s->funcs[0].variance[SNAPSHOT_CALLS] = -1;
+	s->targets[1].windows.sampled = false;
+	s->targets[1].estimate.rate = 99;
+	free(text);
+	text = report_new("text", s, &o, NULL);
+	assert_has(text, "        4    0.000    0.000    0.000    0.000 a.py:1(a)\n");
+}
+
+/* Of functions in one row, variances are added up; one that is unknown makes the sum so. */
+Test(text, marks_of_one_row)
+{
+	struct snapshot_builder *b = snapshot_builder_new();
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_free_ char *text = NULL;
+	struct format_opts o = {0};
+	uint32_t root;
+
+	snapshot_builder_target(b, 42);
+	root = snapshot_builder_thread(b, 42, 42, "MainThread");
+	for (int i = 0; i < 4; i++)
+		snapshot_builder_node(b, root,
+				      snapshot_builder_func(b, "a.py", i / 2, "f",
+							    i % 2 ? "B.f" : "A.f"),
+				      4, 10000000, 10000000, 0);
+	s = snapshot_builder_finish(b);
+	s->targets[0].windows.sampled = true;
+	/* the error of the sum is just above a quarter of it if both count */
+	for (uint32_t i = 0; i < 4; i++) {
+		s->funcs[i].variance[SNAPSHOT_TOT_CPU] = 3.6e6 * 3.6e6;
+		s->funcs[i].variance[SNAPSHOT_CALLS] = 2;
+	}
+	s->funcs[3].variance[SNAPSHOT_TOT_CPU] = -1;
+	s->funcs[2].variance[SNAPSHOT_CALLS] = -1;
+	text = report_new("text", s, &o, NULL);
+	assert_has(text, "        8   ~0.020    0.003    0.020    0.003 a.py:0(f)\n");
+	assert_has(text, "        ?    0.020             0.020          a.py:1(f)\n");
+}
+
 Test(text, restrictions_are_explained)
 {
 	const char *const restrictions[] = {"py", "app", ".5"};
@@ -255,6 +427,20 @@ Test(text, rows_are_known_by_file_line_and_name)
 	assert_has(text, "        5    0.000    0.000    0.000    0.000 a.py:1(f)\n");
 }
 
+/* Collections have a row, but are not calls of functions. */
+Test(text, collections_are_no_calls)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("main app.py:1 1 1000000\n  <gc> ~:7 7 1000000\n");
+	struct format_opts o = {0};
+	_cleanup_free_ char *text = NULL;
+
+	s->funcs[1].pseudo = true;
+	text = report_new("text", s, &o, NULL);
+	assert_starts(text, "         1 function calls in 0.002 seconds\n");
+	assert_has(text, "        7    0.001    0.000    0.001    0.000 {gc}\n");
+}
+
 Test(text, provenance_follows_the_table)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
@@ -309,6 +495,195 @@ Test(text, overhead_is_reported)
 		   "   overhead   1.235 seconds of the probes' own time are subtracted: 550 ns "
 		   "per call, 550 ns per return\n");
 	assert_has(corrected, "   clamped    2 contexts clamped to 0");
+}
+
+static char *verbose(const struct snapshot *s)
+{
+	return report_new("text", s, &(struct format_opts){.verbose = true}, NULL);
+}
+
+/* What was not traced, because it was too early or too much */
+Test(text, gaps_are_reported)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	struct snapshot_target *t = &s->targets[0];
+	_cleanup_free_ char *none = verbose(s), *some = NULL, *folded = NULL;
+
+	cr_assert(!strstr(none, "forked") && !strstr(none, "executed") &&
+		  !strstr(none, "children") && !strstr(none, "NOT TRACED"));
+	t->parent = 41, t->fork_gap_ns = 1500000;
+	t->execs = 3, t->exec_gap_ns = 2500000000;
+	t->follows = true;
+	t->alive = false;
+	t->children = (struct snapshot_children){.followed = 5, .ended_first = 7};
+	some = verbose(s);
+	assert_has(some, "   process    42, ended\n");
+	assert_has(some,
+		   "   forked     by process 41; tracing began 0.001500 seconds after the fork\n"
+		   "   executed   its program again, 3 times; 2.500000 seconds after that were "
+		   "not traced\n"
+		   "   children   5 followed\n"
+		   "   NOT TRACED 7 children: they ended before they could be\n"
+		   "   builtins ");
+	t->folded = 12, t->execs = 0;
+	t->children = (struct snapshot_children){.over_limit = 6, .failed = 8};
+	folded = verbose(s);
+	assert_has(folded, "   processes  12 that have ended, as one\n");
+	assert_has(folded,
+		   "   forked     tracing began after the forks, 0.001500 seconds in total\n"
+		   "   children   0 followed\n"
+		   "   NOT TRACED 6 children: too many were followed already\n"
+		   "   NOT TRACED 8 children: following them failed\n"
+		   "   builtins ");
+}
+
+Test(text, what_is_known_of_a_target)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	struct snapshot_target *t = &s->targets[0];
+	_cleanup_free_ char *little = NULL, *much = NULL, *many = NULL;
+
+	t->cmdline = NULL;
+	t->exe = t->warnings = "";
+	t->start_unix_ns = 0;
+	t->tracing = false;
+	s->host = NULL;
+	little = verbose(s);
+	assert_has(little, "   host       unknown, Linux 6.1.0\n");
+	assert_has(little, "   process    42, running, not being traced now\n"
+			   "   command    unknown\n"
+			   "   executable unknown\n");
+	assert_has(little, "   start      unknown\n");
+	cr_assert(!strstr(little, "   probes") && !strstr(little, "self-test") &&
+		  !strstr(little, "WARNING") && !strstr(little, "busy") &&
+		  !strstr(little, "folded") && !strstr(little, "hidden"));
+	t->mechanism = "a link";
+	t->self_test = "passed";
+	t->warnings = "a tool";
+	t->since = t->misses_calls = t->builtins = true;
+	t->pid = 0;
+	s->busy = s->folded = true;
+	s->builtins_of = "app";
+	much = verbose(s);
+	assert_has(much,
+		   "   clock      cpu: the threads' own CPU time\n"
+		   "   busy       waits for work are left out\n"
+		   "   folded     standard library and installed packages into their callers\n"
+		   "   folded     C functions that do not match 'app' into their callers\n"
+		   "   command    unknown\n");
+	assert_has(much, "   start      unknown, the last snapshot\n");
+	assert_has(much, "   probes     by a link\n"
+			 "   self-test  passed\n"
+			 "   WARNING    a tool\n"
+			 "   builtins   C functions have rows of their own\n");
+	assert_has(much, "   hidden     some calls may be hidden, see WARNING\n");
+	t->mode = MODE_COUNT;
+	many = verbose(s);
+	assert_has(many, "   mode       count: counts only, no times; recursive calls are not ");
+	cr_assert(!strstr(many, "   clock") && !strstr(many, "   overhead"));
+}
+
+/* What was sampled, at which rate, and how exact that is */
+Test(text, samples_are_reported)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	struct snapshot_target *t = &s->targets[0];
+	_cleanup_free_ char *trace = NULL, *counted = NULL, *sampled = NULL, *before = NULL,
+			    *walked = NULL, *none = NULL, *lost = NULL;
+
+	t->estimate = (struct snapshot_estimate){
+		.rate = 99, .period_ns = 2500000, .samples = 400, .of_probes = 100, .before = 30};
+	trace = verbose(s);
+	assert_has(trace, "   samples    30 before the probes, 400 during the trace at 99 Hz, and "
+			  "100 within probes: CPU times are not corrected by them\n");
+	cr_assert(!strstr(trace, "ESTIMATE") && !strstr(trace, "   error"));
+	t->corrected = true;
+	free(trace);
+	trace = verbose(s);
+	assert_has(trace, "within probes: CPU times are reconciled with them\n");
+	t->mode = MODE_COUNT;
+	counted = verbose(s);
+	assert_has(
+		counted,
+		"   mode       count: every call; times are from samples; recursive calls are "
+		"not distinguished\n"
+		"   ESTIMATE   sampled at 99 Hz, 400 samples of 2.500 ms of CPU time; no waiting "
+		"is seen\n"
+		"   probes     100 more samples fell within probes (20.0% of all); excluded\n"
+		"   corrected  by 30 samples from before the probes; JSON, CSV and HTML contain "
+		"the standard errors\n");
+	t->mode = MODE_SAMPLE;
+	t->estimate.before = 0;
+	t->waits.measured = true;
+	sampled = verbose(s);
+	assert_has(
+		sampled,
+		"   ESTIMATE   sampled at 99 Hz, 400 samples of 2.500 ms of CPU time; no calls "
+		"are counted\n"
+		"   error      a time of T has a standard error of sqrt(T * 2.500 ms); 5.0% of all "
+		"samples'\n");
+	assert_has(sampled, "   result     no sample was lost\n");
+	cr_assert(!strstr(sampled, "   builtins") && !strstr(sampled, "   probes"));
+	t->losses[PYP_LOSS_lost_events] = 2;
+	lost = verbose(s);
+	assert_has(lost, "   LOST       2 samples also lost\n");
+	t->losses[PYP_LOSS_lost_events] = 0;
+	t->mode = MODE_COUNT;
+	t->estimate = (struct snapshot_estimate){0};
+	t->waits.walked = true;
+	t->waits.walks = 12;
+	walked = verbose(s);
+	assert_has(walked,
+		   "   waits      by reason exact for each thread; distribution over functions "
+		   "estimated from 12 stacks\n"
+		   "   builtins   C functions have no rows: their time is their callers'\n"
+		   "   mode       count: no CPU times; recursive calls are not distinguished\n"
+		   "   threads ");
+	t->mode = MODE_TRACE;
+	t->events = 0;
+	none = verbose(s);
+	assert_has(none, "   result     no calls recorded\n");
+	cr_assert(!strstr(none, "   samples"));
+}
+
+Test(text, windows_are_reported)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	struct snapshot_target *t = &s->targets[0];
+	_cleanup_free_ char *some = NULL, *unsampled = NULL, *incomplete = NULL;
+
+	t->windows = (struct snapshot_windows){.sampled = true,
+					       .max_overhead = 5,
+					       .n = 9,
+					       .span_ns = 40000000000,
+					       .seen_cpu_ns = 1,
+					       .all_cpu_ns = 8,
+					       .samples = 7,
+					       .samples_factor = 1.25};
+	t->decode_errors = 0;
+	some = verbose(s);
+	assert_has(
+		some,
+		"   ESTIMATE   from 9 windows (--max-overhead 5) covering 12.5% of CPU time, 25.0% "
+		"of wall time; JSON, CSV and HTML contain the standard errors\n"
+		"   samples    7 between windows: probe cost rescaled by 1.250\n");
+	cr_assert(!strstr(some, "INCOMPLETE") && !strstr(some, "exact counts"), "%s", some);
+	t->windows.unsampled = "no counter";
+	t->windows.samples_factor = 0;
+	unsampled = verbose(s);
+	assert_has(unsampled, "   unsampled  not sampled between windows: no counter\n");
+	cr_assert(!strstr(unsampled, "   samples"));
+	t->windows.unsampled = "";
+	t->decode_errors = 4;
+	incomplete = verbose(s);
+	assert_has(incomplete, "   INCOMPLETE counts are lower bounds, for the reasons below\n");
+	assert_has(incomplete, "   dropped    4 records that could not be read\n");
+	cr_assert(!strstr(incomplete, "unsampled") && !strstr(incomplete, "   samples"));
+	t->decode_errors = 0;
+	t->truncated = 1;
+	free(incomplete);
+	incomplete = verbose(s);
+	assert_has(incomplete, "   INCOMPLETE counts are lower bounds, for the reasons below\n");
 }
 
 /* Windows that failed to open are counted, even if no other one was opened. */

@@ -57,6 +57,88 @@ Test(threads, sorted_and_restricted)
 	cr_assert_null(strstr(text, "MainThread"));
 }
 
+/* Collections are no calls, and what takes little is dim. */
+Test(threads, calls_and_shares)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build();
+	struct format_opts o = {.colour = true, .clock = SNAPSHOT_WALL};
+	_cleanup_free_ char *text = NULL;
+
+	s->funcs[1].pseudo = true;
+	s->funcs[1].name = "<gc>";
+	s->threads[0].total[SNAPSHOT_WALL] = 20000000;
+	s->threads[0].total[SNAPSHOT_CPU] = 20000000;
+	s->threads[1].total[SNAPSHOT_WALL] = 1980000000;
+	s->threads[0].name = "a name that is too long for a column";
+	s->threads[1].name = "another name that is too long";
+	text = report_new("threads", s, &o, NULL);
+	cr_assert(strstr(text,
+			 "     42      43         2     3.000     1.980     0.000  99.0%\033[0m "
+			 "another...too long -\n"
+			 "     42      42         1     0.020     0.020     0.000   1.0%\033[0m "
+			 "a name t... a column\n"),
+		  "%s", text);
+	s->threads[0].total[SNAPSHOT_WALL] = 19000000;
+	free(text);
+	text = report_new("threads", s, &o, NULL);
+	cr_assert(strstr(text, "     0.019     0.000 \033[2m  1.0%\033[0m "), "%s", text);
+}
+
+/* Everything behind the provenance; restrictions choose the functions whose callers are there. */
+Test(rows, to_the_digit)
+{
+	static const char *const pattern[] = {"g|f"};
+	_cleanup_(snapshot_freep) struct snapshot *s = build();
+	struct format_opts o = {.restrict_ = pattern, .nrestrict = 1, .filter = {.pid = 42}};
+	_cleanup_free_ char *text = NULL, *one = NULL;
+	const char *at;
+
+	s->funcs[0].qualname = "M.main";
+	s->funcs[2].pseudo = true;
+	s->threads[0].name = NULL;
+	text = report_new("rows", s, &o, NULL);
+	at = strstr(text, "\"functions\":[");
+	cr_assert(at, "%s", text);
+	cr_assert_str_eq(
+		at, "\"functions\":[\n"
+		    "[\"app.py\",1,\"main\",\"M.main\",1,1,1000000,8000000,1000000,8000000,null],\n"
+		    "[\"b.py\",3,\"g\",null,4,4,7000000,7000000,7000000,7000000,null],\n"
+		    "[\"~\",0,\"f\",null,2,2,2000000,2000000,5000000,5000000,null]],\n"
+		    "\"callers\":[\n"
+		    "[\"app.py\",1,\"main\",null,4,4,7000000,7000000,7000000,7000000,null]],\n"
+		    "\"thread_columns\":[\"pid\",\"tid\",\"name\",\"alive\",\"calls\",\"cpu\","
+		    "\"wall\",\"waits\"],\n"
+		    "\"threads\":[\n"
+		    "[42,42,\"\",true,5,1000000000,1500000000,null],\n"
+		    "[42,43,\"worker\",false,2,3000000000,2000000000,null]]\n}\n");
+	o = (struct format_opts){.filter = {.tid = 43}};
+	one = report_new("rows", s, &o, NULL);
+	at = strstr(one, "\"threads\":[");
+	cr_assert(at, "%s", one);
+	cr_assert_str_eq(at, "\"threads\":[\n[42,43,\"worker\",false,2,3000000000,2000000000,null]]"
+			     "\n}\n");
+	cr_assert_null(strstr(one, "\"callers\""));
+}
+
+/* A call by two callers, and one of a function that is not selected */
+Test(rows, callers)
+{
+	static const char *const pattern[] = {"^a.py:2"};
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("main a.py:1 1 1 10\n"
+								      "  f a.py:2 2 2 20\n"
+								      "  h a.py:3 4 4 40\n"
+								      "    f a.py:2 8 8 80\n"
+								      "      f a.py:2 16 16 160\n");
+	struct format_opts o = {.restrict_ = pattern, .nrestrict = 1};
+	_cleanup_free_ char *text = report_new("rows", s, &o, NULL);
+
+	cr_assert(strstr(text, "\"callers\":[\n"
+			       "[\"a.py\",1,\"main\",null,2,2,2,2,20,20,null],\n"
+			       "[\"a.py\",2,\"f\",null,16,16,16,16,160,160,null],\n"
+			       "[\"a.py\",3,\"h\",null,8,8,8,24,80,240,null]],\n"),
+		  "%s", text);
+}
+
 Test(rows, functions_and_threads)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = build();

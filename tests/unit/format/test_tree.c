@@ -172,6 +172,151 @@ Test(tree, starts_where_it_branches)
 	cr_assert(!strstr(whole, "below") && strstr(whole, "  boot  a.py:1\n"), "%s", whole);
 }
 
+/* a is shown, as is b with exactly the share; c, d and e are as many as b's twice together. */
+static struct snapshot *with_small_ones(void)
+{
+	struct snapshot *s = snapshot_build("target 42\n"
+					    "thread 42 42 MainThread\n"
+					    "main a.py:1 1 70000000\n"
+					    "  a a.py:2 1 900000000\n"
+					    "  b a.py:3 1 10000000\n"
+					    "  c a.py:4 1 9000000\n"
+					    "  d a.py:5 2 9000000\n"
+					    "  e a.py:6 1 2000000\n"
+					    "  (lost) a.py:7 0 0\n");
+
+	/* outside Python */
+	s->nodes[s->threads[0].root].self[SNAPSHOT_CPU] = 5000000000;
+	return s;
+}
+
+#define TITLE	 "\n share   cumtime   tottime   ncalls function\n"
+#define OF_MAIN	 "100.0%     1.000     0.070        1  main  a.py:1\n"
+#define OF_A	 " 90.0%     0.900     0.900        1   a  a.py:2\n"
+#define NO_COUNT "                      "
+
+static void expect(const struct snapshot *s, const struct format_opts *o, const char *want)
+{
+	_cleanup_free_ char *text = report_new("tree", s, o, NULL);
+
+	cr_assert(strncmp(text, want, strlen(want)) == 0, "%s\nnot\n%s", text, want);
+}
+
+Test(tree, small_ones_are_counted)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = with_small_ones();
+
+	expect(s, &(struct format_opts){0},
+	       "   Calling contexts, at most 24 deep, with at least 1 % of 1.000 seconds\n" TITLE
+		       OF_MAIN OF_A "  1.0%     0.010     0.010        1   b  a.py:3\n"
+	       "  2.0%     0.020" NO_COUNT "(3 more)\n\n\n   process");
+	expect(s, &(struct format_opts){.min_share = 3, .depth = 2},
+	       "   Calling contexts, at most 2 deep, with at least 3 % of 1.000 seconds\n" TITLE
+		       OF_MAIN OF_A "  3.0%     0.030" NO_COUNT "(4 more)\n\n\n   process");
+	expect(s, &(struct format_opts){.min_share = 3.5},
+	       "   Calling contexts, at most 24 deep, with at least 3.5 % of 1.000 seconds\n" TITLE
+		       OF_MAIN OF_A "\n\n   process");
+	/* main is left out if what it does besides calling a is not more than the share */
+	expect(s, &(struct format_opts){.min_share = 9.5},
+	       "   Calling contexts, at most 24 deep, with at least 9.5 % of 1.000 seconds\n" TITLE
+		       OF_MAIN OF_A "\n\n   process");
+	expect(s, &(struct format_opts){.min_share = 10},
+	       "   Calling contexts, at most 24 deep, with at least 10 % of 1.000 seconds\n" TITLE
+	       "                                    below main\n"
+	       " 90.0%     0.900     0.900        1  a  a.py:2\n\n\n   process");
+	expect(s, &(struct format_opts){.min_share = -1, .depth = 1},
+	       "   Calling contexts, at most 1 deep\n" TITLE OF_MAIN
+	       " 93.0%     0.930                      (5 more)\n\n\n   process");
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+/* What takes a tenth is bold. */
+Test(tree, on_a_terminal)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = with_small_ones();
+	struct format_opts o = {.colour = true, .by_thread = true};
+	_cleanup_free_ char *text = NULL, *cut = NULL;
+
+	s->nodes[2].self[SNAPSHOT_CPU] = 810000000;
+	s->nodes[3].self[SNAPSHOT_CPU] = 100000000;
+	text = report_new("tree", s, &o, NULL);
+	cr_assert(strstr(text, "\n\033[1m100.0%     1.000                    thread 42 MainThread"
+			       "\033[0m\n"),
+		  "%s", text);
+	cr_assert(strstr(text, "\n\033[1m 10.0%\033[0m     0.100     0.100        1   b  "
+			       "\033[2ma.py:3\033[0m\n"),
+		  "%s", text);
+	cr_assert(strstr(text, "\n\033[2m  2.0%     0.020" NO_COUNT "(3 more)\033[0m\n"), "%s",
+		  text);
+	s->nodes[3].self[SNAPSHOT_CPU] = 99000000;
+	s->nodes[2].self[SNAPSHOT_CPU] = 811000000;
+	free(text);
+	text = report_new("tree", s, &o, NULL);
+	cr_assert(strstr(text, "\n  9.9%\033[0m     0.099"), "%s", text);
+	o = (struct format_opts){.width = 100, .min_share = 20};
+	s->funcs[0].name = "a_name_that_is_much_too_long_for_a_line_that_has_only_one_hundred";
+	cut = report_new("tree", s, &o, NULL);
+	cr_assert(strstr(cut,
+			 "\n                                    below a_name_that_is_much_too_lo"
+			 "n...ne_that_has_only_one_hundred\n"),
+		  "%s", cut);
+}
+
+/* Ended threads that are one row count as many, and have no id. */
+Test(tree, folded_threads)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+
+	s->threads[1].tid = 0;
+	s->threads[1].folded = 12;
+	expect(s, &(struct format_opts){0},
+	       "   Calling contexts of 13 threads together (--by-thread), at most 24 deep, with at "
+	       "least 1 % of 0.020 seconds\n");
+	expect(s, &(struct format_opts){.by_thread = true, .depth = 1},
+	       "   Calling contexts, at most 1 deep, with at least 1 % of 0.020 seconds\n" TITLE
+		       MAIN_THREAD MAIN " 85.0%     0.017                      (2 more)\n"
+	       " 10.0%     0.002                    thread 0 worker\n" WORKER_F "\n\n\n");
+}
+
+/* The 63 columns for a name of n characters and a file, behind the figures */
+static void expect_label(size_t n, const char *file, const char *want)
+{
+	char name[64] = "", *label;
+	_cleanup_free_ char *text = NULL;
+	struct format_opts o = {.width = 100, .min_share = -1};
+	struct snapshot_builder *b = snapshot_builder_new();
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+
+	memset(name, 'x', n);
+	snapshot_builder_target(b, 42);
+	snapshot_builder_node(b, snapshot_builder_thread(b, 42, 42, "Main"),
+			      snapshot_builder_func(b, file, 1, name, NULL), 1, 1000000, 0, 0);
+	s = snapshot_builder_finish(b);
+	text = report_new("tree", s, &o, NULL);
+	label = strstr(text, "\n100.0%");
+	cr_assert(label, "%s", text);
+	label += 1 + 36 + 1;
+	label[strcspn(label, "\n")] = '\0';
+	cr_assert(strspn(label, "x") == n || strstr(label, "xxx...xxx"), "%s", label);
+	cr_assert_str_eq(label + strspn(label, "x."), want, "%zu %s", n, file);
+}
+
+#define D10 "/d23456789"
+
+/* The name has priority, but a file gets a third. */
+Test(tree, labels)
+{
+	expect_label(1, D10 D10 D10 D10 D10 "/m345.py", "  " D10 D10 D10 D10 D10 "/m345.py:1");
+	expect_label(1, D10 D10 D10 D10 D10 "/m3456.py", "  m3456.py:1");
+	expect_label(53, "a2345678.py", "  a2...y:1");
+	expect_label(54, "a2345678.py", "  a2345678.py:1");
+	expect_label(57, "a", "  a:1");
+	expect_label(58, "a", "");
+	expect_label(59, "a", "  a:1");
+	expect_label(60, "a234567890123456.py", "  a2345678...456.py:1");
+}
+
 Test(tree, an_empty_snapshot)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n");

@@ -45,6 +45,8 @@ static int parse(const char *text, struct interval **ret)
 Test(interval, labels_are_sorted_replaced_and_removed)
 {
 	struct interval *iv = build();
+	size_t size;
+	char *text;
 
 	assert_ok(interval_set_label(iv, INTERVAL_SERVICE, "web"));
 	assert_ok(interval_set_label(iv, INTERVAL_HOST, "a"));
@@ -55,9 +57,18 @@ Test(interval, labels_are_sorted_replaced_and_removed)
 	cr_assert_str_eq(iv->labels[1].name, "service");
 	cr_assert_str_eq(interval_label(iv, INTERVAL_SERVICE), "api");
 	assert_ok(interval_set_label(iv, INTERVAL_HOST, NULL));
-	assert_ok(interval_set_label(iv, "zone", ""));
+	cr_assert_eq(iv->nlabels, 2);
+	cr_assert_str_eq(iv->labels[0].value, "api");
+	cr_assert_str_eq(interval_label(iv, "zone"), "z");
+	assert_ok(interval_set_label(iv, INTERVAL_SERVICE, ""));
+	assert_ok(interval_set_label(iv, INTERVAL_PYTHON, ""));
 	cr_assert_eq(iv->nlabels, 1);
 	cr_assert_null(interval_label(iv, INTERVAL_HOST));
+	cr_assert_null(interval_label(iv, "zoned"));
+	cr_assert_str_eq(interval_label(iv, "zone"), "z");
+	text = save(iv, &size);
+	cr_assert(strstr(text, "\"labels\":{\"zone\":\"z\"}"), "%s", text);
+	free(text);
 	interval_free(iv);
 	check_no_leaks();
 }
@@ -82,9 +93,15 @@ Test(interval, labels_have_limits)
 	cr_assert_eq(interval_set_label(iv, "more", "v"), -E2BIG);
 	assert_ok(interval_set_label(iv, "n2", "w"));
 	cr_assert_eq(interval_set_label(iv, "", "v"), -EINVAL);
-	cr_assert_eq(interval_set_label(iv, "1a", "v"), -EINVAL);
+	cr_assert_eq(interval_set_label(iv, "0a", "v"), -EINVAL);
+	cr_assert_eq(interval_set_label(iv, "9a", "v"), -EINVAL);
 	cr_assert_eq(interval_set_label(iv, "a-b", "v"), -EINVAL);
+	value[INTERVAL_LABEL_NAME_MAX + 1] = '\0';
 	cr_assert_eq(interval_set_label(iv, value, "v"), -EINVAL);
+	value[INTERVAL_LABEL_NAME_MAX] = '\0';
+	assert_ok(interval_set_label(iv, "n2", NULL));
+	assert_ok(interval_set_label(iv, value, "v"));
+	cr_assert_str_eq(iv->labels[INTERVAL_LABELS_MAX - 1].name, value);
 	interval_free(iv);
 	check_no_leaks();
 }
@@ -97,6 +114,7 @@ Test(interval, copies_are_complete)
 
 	assert_ok(interval_set_label(iv, INTERVAL_HOST, "h"));
 	assert_ok(interval_set_label(iv, INTERVAL_SERVICE, "web"));
+	iv->merged = 3;
 	text = save(iv, &size);
 	copy = interval_copy(iv);
 	cr_assert(copy);
@@ -120,8 +138,15 @@ Test(interval, ids)
 	assert_bytes_eq(id, again, sizeof(id));
 	cr_assert_eq(interval_id_parse("", again), -EINVAL);
 	cr_assert_eq(interval_id_parse(ID_TEXT "0", again), -EINVAL);
-	text[3] = 'g';
-	cr_assert_eq(interval_id_parse(text, again), -EINVAL);
+	for (size_t at = 2; at < 4; at++)
+		for (const char *c = "/:`gA"; *c; c++) {
+			text[at] = *c;
+			cr_assert_eq(interval_id_parse(text, again), -EINVAL, "%s", text);
+			text[at] = 'f';
+		}
+	assert_ok(interval_id_parse("0123456789abcdeffedcba9876543210", again));
+	assert_bytes_eq("\x01\x23\x45\x67\x89\xab\xcd\xef\xfe\xdc\xba\x98\x76\x54\x32\x10", again,
+			sizeof(again));
 	check_no_leaks();
 }
 
@@ -136,8 +161,10 @@ Test(interval, file_round_trip)
 
 	assert_ok(interval_set_label(iv, INTERVAL_SERVICE, "a \"web\"\n\xc3\xa9"));
 	assert_ok(interval_set_label(iv, INTERVAL_HOST, "h"));
+	iv->merged = UINT32_MAX;
 	text = save(iv, &size);
 	assert_ok(parse(text, &loaded));
+	cr_assert_eq(loaded->merged, UINT32_MAX);
 	assert_bytes_eq(loaded->id, id, sizeof(id));
 	cr_assert_eq(loaded->start_unix_ns, 1000);
 	cr_assert_eq(loaded->end_unix_ns, 2000);
@@ -152,6 +179,49 @@ Test(interval, file_round_trip)
 	interval_free(loaded);
 	free(text);
 	free(again);
+	check_no_leaks();
+}
+
+/* Labels as one text, from a file and back. */
+Test(interval, labels_as_text)
+{
+	static const char *const bad[] = {"", "[", "{\"a\":1}", "{\"A\":\"v\"}"};
+	struct interval *iv = build(), *other = build();
+	size_t size;
+	char *text, *labels;
+
+	assert_ok(interval_set_label(iv, INTERVAL_SERVICE, "web"));
+	assert_ok(interval_set_label(iv, INTERVAL_HOST, "h"));
+	text = save(iv, &size);
+	labels = interval_labels_text(text, size);
+	cr_assert_str_eq(labels, "{\"host\":\"h\",\"service\":\"web\"}");
+	assert_ok(interval_set_labels_text(other, labels));
+	cr_assert_eq(other->nlabels, 2);
+	cr_assert_str_eq(interval_label(other, INTERVAL_SERVICE), "web");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		cr_assert_eq(interval_set_labels_text(other, bad[i]), -EBADMSG, "%s", bad[i]);
+	cr_assert_eq(other->nlabels, 2);
+	cr_assert_null(interval_labels_text("{\n}\n", 4));
+	cr_assert_null(interval_labels_text(text, size - strlen("}\n}\n")), "it is cut");
+	interval_free(iv);
+	interval_free(other);
+	free(text);
+	free(labels);
+	check_no_leaks();
+}
+
+Test(interval, a_full_disk_is_an_error)
+{
+	struct interval *iv = build();
+	struct diag diag = {0};
+	FILE *out = fopen("/dev/full", "w");
+
+	cr_assert(out);
+	setvbuf(out, NULL, _IONBF, 0);
+	cr_assert_eq(interval_write(iv, out, &diag), -EIO);
+	cr_assert(strstr(diag.msg, "cannot write an interval"), "%s", diag.msg);
+	fclose(out);
+	interval_free(iv);
 	check_no_leaks();
 }
 
@@ -184,7 +254,16 @@ Test(interval, damaged_files_are_refused)
 		{"\"interval\"", "\"other\"", -EINVAL},
 		{ID_TEXT, "00", -EBADMSG},
 		{"\"start_unix_ns\":1000", "\"start_unix_ns\":2001", -EBADMSG},
+		{"\"start_unix_ns\":1000", "\"start_unix_ns\":2000", 0},
+		{"\"start_unix_ns\":1000", "\"start_unix_ns\":0", 0},
 		{"\"start_unix_ns\":1000", "\"start_unix_ns\":-1", -EBADMSG},
+		{"\"id\":", "\"i\":", -EBADMSG},
+		{"{\"id\"", "{id", -EBADMSG},
+		{"\"labels\"", "\"merged\":0,\"labels\"", 0},
+		{"\"labels\"", "\"merged\":-1,\"labels\"", -EBADMSG},
+		{"\"labels\"", "\"merged\":4294967295,\"labels\"", 0},
+		{"\"labels\"", "\"merged\":4294967296,\"labels\"", -EBADMSG},
+		{"\"host\":\"h\"", "", 0},
 		{"\"host\":\"h\"", "\"host\":1", -EBADMSG},
 		{"\"host\":\"h\"", "\"Host\":\"h\"", -EBADMSG},
 		{"\"labels\":{", "\"labels\":[", -EBADMSG},

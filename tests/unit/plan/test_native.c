@@ -8,6 +8,7 @@
 #include "harness/interpreters.h"
 #include "harness/plans.h"
 #include "harness/test.h"
+#include "harness/toy.h"
 #include "plan/own_code.h"
 #include "plan/plan.h"
 #include "python/layout.h"
@@ -170,6 +171,68 @@ Test(native, own_code_of_real_interpreters)
 		if (l)
 			expect_own_code(&py[i], l);
 	}
+	check_no_leaks();
+}
+
+/* As many ranges as functions, each with the instructions from one start to the next */
+static void expect_ranges(const struct toy_program *program, const struct layout *l,
+			  const struct plan *plan, const unsigned int *functions, unsigned int n)
+{
+	struct pyp_code_range own[PYP_OWN_CODE] = {{0}};
+	_cleanup_(image_freep) struct image *img = toy_image(program);
+
+	cr_assert_eq(own_code_find(img, l, plan, own), n);
+	for (unsigned int i = 0; i < n; i++)
+		cr_expect(own[i].start == TOY_CODE + 40 * (uint64_t)functions[i] &&
+				  own[i].size == 40,
+			  "%u: 0x%llx", i, (unsigned long long)own[i].start);
+}
+
+/* 20 functions of 10 instructions; the evaluator is the second. */
+Test(native, own_code_of_a_small_program)
+{
+	static const unsigned int starts[] = {0,   10,	20,  30,  40,  50,  60,	 70,  80,  90,
+					      100, 110, 120, 130, 140, 150, 160, 170, 180, 190};
+	static const unsigned int want[] = {1, 4, 2, 3, 7, 5}, few[] = {1, 4}, old[] = {1, 6, 5},
+				  all[] = {1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+	static uint8_t code[200][4];
+	static struct plan plan;
+	uint64_t data[256] = {[6] = TOY_CODE + 40 * 6};
+	struct toy_program program = {TOY_CODE_OF(code), TOY_DATA_OF(data), TOY_STARTS_OF(starts),
+				      .symbol = {{"_PyEval_EvalFrameDefault", TOY_CODE + 40},
+						 {"_PyEval_Vector", TOY_CODE + 40 * 5 + 4},
+						 {"PyFrame_Type", TOY_DATA}}};
+
+	plan.nsites = 3;
+	plan.sites[0] = (struct plan_site){.kind = PYP_SITE_LEAVE, .vaddr = TOY_CODE + 40 * 4 + 36};
+	plan.sites[1] = (struct plan_site){.kind = PYP_SITE_CODE_FREE, .vaddr = TOY_CODE + 40 * 9};
+	plan.sites[2] = (struct plan_site){.kind = PYP_SITE_ENTER, .vaddr = TOY_CODE + 44};
+	plan.table_vaddr = TOY_DATA;
+	for (unsigned int i = 0; i < 256; i++)
+		data[i] = TOY_CODE + 40 * (uint64_t)(i < 100 ? 2 : i < 255 ? 3 : 7);
+	expect_ranges(&program, layout_find(3, 13), &plan, want, 6);
+	/* No table, and no symbol but the evaluator's */
+	plan.table_vaddr = 0;
+	program.symbol[1].name = "another";
+	expect_ranges(&program, layout_find(3, 13), &plan, few, 2);
+	/* Frames that are objects have a destructor. */
+	data[6] = TOY_CODE + 40 * 6;
+	program.symbol[1].name = "PyFrame_New";
+	plan.nsites = 0;
+	expect_ranges(&program, layout_find(3, 8), &plan, old, 3);
+	/* There is room for 16. */
+	plan.table_vaddr = TOY_DATA;
+	for (unsigned int i = 0; i < 256; i++)
+		data[i] = TOY_CODE + 40 * (uint64_t)(i % 20);
+	expect_ranges(&program, layout_find(3, 13), &plan, all, 16);
+	/* The table is not all in the file; there is no evaluator, or no table for unwinding. */
+	program.ndata = 10;
+	expect_ranges(&program, layout_find(3, 13), &plan, all, 10);
+	program.nstarts = 0;
+	expect_ranges(&program, layout_find(3, 13), &plan, all, 0);
+	program.nstarts = 20;
+	program.symbol[0].name = "other";
+	expect_ranges(&program, layout_find(3, 13), &plan, all, 0);
 	check_no_leaks();
 }
 

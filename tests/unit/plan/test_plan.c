@@ -220,4 +220,41 @@ Test(plan, cookies_say_what_the_site_is)
 	cr_assert_eq(PYP_COOKIE_CC(c), 5);
 	cr_assert_eq(PYP_COOKIE_TAKEN(c), 1);
 	cr_assert_eq(PYP_COOKIE_SITE(c), 63);
+	cr_assert_eq(PYP_COOKIE_HAS_FLAG(c), 0);
+	cr_assert_eq(PYP_COOKIE_FLAG_REG(c), 0);
+	cr_assert_eq(PYP_COOKIE_RESTARTS(c), 0);
+	cr_assert_eq(PYP_COOKIE_UNEQUAL(c), 0);
+	cr_assert_eq(plan_cookie(&(struct plan_site){.kind = PYP_SITE_ENTER}, 0), PYP_SITE_ENTER);
+}
+
+Test(plan, cookies_have_room_for_each_part)
+{
+	const struct plan_site flag = {.has_flag = true, .flag_reg = 31},
+			       again = {.restarts = true}, unequal = {.if_unequal = true},
+			       reg = {.reg = 31};
+
+	cr_assert_eq(plan_cookie(&flag, 0), 63ull << 22);
+	cr_assert_eq(plan_cookie(&again, 0), 1ull << 28);
+	cr_assert_eq(plan_cookie(&unequal, 0), 1ull << 29);
+	cr_assert_eq(plan_cookie(&reg, 0), 31ull << 4);
+	for (unsigned int i = 0; i < PYP_ALL_SITES; i++) {
+		cr_assert_eq(PYP_COOKIE_SITE(plan_cookie(&reg, i)), i);
+		cr_assert_eq(PYP_COOKIE_SITE(plan_cookie(&flag, i)), i);
+	}
+}
+
+Test(plan, sites_have_numbers_and_names)
+{
+	static struct plan plan = {.nsites = 2, .nnative = 1, .ngc = 2};
+
+	cr_assert_eq(plan_sites(&plan), 5);
+	cr_assert(plan_site(&plan, 0) == &plan.sites[0] && plan_site(&plan, 1) == &plan.sites[1]);
+	cr_assert(plan_site(&plan, 2) == &plan.native[0] && plan_site(&plan, 3) == &plan.gc[0]);
+	cr_assert(plan_site(&plan, 4) == &plan.gc[1]);
+	cr_assert_str_eq(plan_kind_name(PYP_SITE_ENTER), "enter");
+	cr_assert_str_eq(plan_kind_name(PYP_SITE_GC_STOP), "gc-stop");
+	cr_assert_str_eq(plan_kind_name(0), "?");
+	cr_assert_str_eq(plan_kind_name(PYP_SITE_GC_STOP + 1), "?");
+	cr_assert_str_eq(plan_cost_name(PLAN_COST_EMULATED), "emulated");
+	cr_assert_str_eq(plan_cost_name(PLAN_COST_STEPPED), "single-stepped");
 }

@@ -1,198 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The planner with a made-up instruction set: fixed-length instructions, 32 registers, comparisons
- * of registers only, and branches that compare, as in AArch64. With just another back end, the
- * planner plans a small evaluator of 3.13.
+ * The planner with a made-up instruction set: with just another back end, it plans a small evaluator
+ * of 3.13.
  */
 #include <errno.h>
 
 #include "elf/image.h"
 #include "harness/elf_builder.h"
 #include "harness/test.h"
+#include "harness/toy.h"
 #include "plan/arch/arch.h"
 #include "plan/plan.h"
 #include "python/layout.h"
 
-/* ---- the instruction set ----------------------------------------------------------------- */
-
-/*
- * Four bytes: the operation, then registers and constants: a, b and c, or a and a 16-bit constant
- * bc
- */
-enum toy_op {
-	TOY_NOP = 1,
-	TOY_MOV,   /* a = b */
-	TOY_LOAD,  /* a = [b + c], 64 bits */
-	TOY_LOADB, /* the same, 8 bits */
-	TOY_STORE, /* [b + c] = a, 64 bits; a == ZERO: 0 */
-	TOY_CMP,   /* compare a with b, 64 bits */
-	TOY_CMPI,  /* compare a with the constant b, 32 bits */
-	TOY_ADDR,  /* a = an address, bc words from here */
-	TOY_B,	   /* jump, bc words from here */
-	TOY_BEQ,   /* ... if equal */
-	TOY_BNE,
-	TOY_CBNZ, /* ... if a, 32 bits, is not 0 */
-	TOY_CALL,
-	TOY_RET,
-	TOY_BR, /* jump to the address in a */
-	TOY_OPS,
-};
-
-enum { FP = 29, SP = 30, ZERO = 31 };
-
-static uint64_t toy_target(const uint8_t *code, uint64_t vaddr)
-{
-	return vaddr + 4 * (uint64_t)(int16_t)(code[2] | code[3] << 8);
-}
-
-static bool toy_decode(const uint8_t *code, size_t max, uint64_t vaddr, struct insn *ret)
-{
-	static const uint8_t flow[TOY_OPS] = {
-		[TOY_B] = INSN_JMP,	 [TOY_BEQ] = INSN_JCC,	 [TOY_BNE] = INSN_JCC,
-		[TOY_CBNZ] = INSN_JCC,	 [TOY_CALL] = INSN_CALL, [TOY_RET] = INSN_RET,
-		[TOY_BR] = INSN_JMP_IND,
-	};
-	static const uint8_t cond[TOY_OPS] = {
-		[TOY_BEQ] = INSN_COND_EQUAL,
-		[TOY_BNE] = INSN_COND_UNEQUAL,
-		[TOY_CBNZ] = INSN_COND_UNEQUAL,
-	};
-	static const uint8_t probe[TOY_OPS] = {
-		[TOY_RET] = INSN_FORBIDDEN, [TOY_BR] = INSN_FORBIDDEN,	[TOY_MOV] = INSN_STEPPED,
-		[TOY_LOAD] = INSN_STEPPED,  [TOY_LOADB] = INSN_STEPPED, [TOY_STORE] = INSN_STEPPED,
-		[TOY_CMP] = INSN_STEPPED,   [TOY_CMPI] = INSN_STEPPED,	[TOY_ADDR] = INSN_FORBIDDEN,
-	};
-
-	if (max < 4 || !code[0] || code[0] >= TOY_OPS)
-		return false;
-	*ret = (struct insn){
-		.vaddr = vaddr,
-		.len = 4,
-		.flow = flow[code[0]],
-		.probe = probe[code[0]],
-		.cond = cond[code[0]],
-		.cc = code[0] == TOY_CBNZ ? INSN_NO_CC : code[0] == TOY_BEQ,
-	};
-	if (ret->flow == INSN_JMP || ret->flow == INSN_JCC || ret->flow == INSN_CALL)
-		ret->target = toy_target(code, vaddr);
-	return true;
-}
-
-static struct insn_operand reg_op(uint8_t r, uint16_t bits)
-{
-	if (r == ZERO)
-		return (struct insn_operand){
-			.type = INSN_OP_IMM, .reg = -1, .index = -1, .bits = bits};
-	return (struct insn_operand){
-		.type = INSN_OP_REG, .reg = (int16_t)r, .index = -1, .bits = bits};
-}
-
-static struct insn_operand mem_op(const uint8_t *code, uint16_t bits)
-{
-	return (struct insn_operand){.type = INSN_OP_MEM,
-				     .reg = (int16_t)code[2],
-				     .index = -1,
-				     .bits = bits,
-				     .plain = true,
-				     .value = code[3]};
-}
-
-static struct insn_operand imm_op(uint8_t v)
-{
-	return (struct insn_operand){
-		.type = INSN_OP_IMM, .reg = -1, .index = -1, .bits = 32, .value = v};
-}
-
-/* The effects of an operation on its operands */
-static void toy_operands(const uint8_t *code, uint64_t vaddr, struct insn_full *in)
-{
-	switch (code[0]) {
-	case TOY_LOAD:
-	case TOY_LOADB:
-	case TOY_MOV:
-		in->kind = INSN_MOVE;
-		in->op[0] = reg_op(code[1], 64);
-		in->op[1] = code[0] == TOY_MOV ? reg_op(code[2], 64)
-					       : mem_op(code, code[0] == TOY_LOAD ? 64 : 8);
-		break;
-	case TOY_STORE:
-		in->kind = INSN_MOVE;
-		in->op[0] = mem_op(code, 64);
-		in->op[1] = reg_op(code[1], 64);
-		break;
-	case TOY_CMP:
-	case TOY_CMPI:
-	case TOY_CBNZ:
-		in->kind = INSN_COMPARE;
-		in->op[0] = reg_op(code[1], code[0] == TOY_CMP ? 64 : 32);
-		in->op[1] = code[0] == TOY_CMP	  ? reg_op(code[2], 64)
-			    : code[0] == TOY_CMPI ? imm_op(code[2])
-						  : imm_op(0);
-		in->writes_flags = code[0] != TOY_CBNZ;
-		break;
-	case TOY_ADDR:
-		in->op[0] = reg_op(code[1], 64);
-		in->op[1].has_address = true;
-		in->op[1].address = toy_target(code, vaddr);
-		break;
-	}
-}
-
-static bool toy_decode_full(const uint8_t *code, size_t max, uint64_t vaddr, struct insn_full *ret)
-{
-	struct insn in;
-
-	if (!toy_decode(code, max, vaddr, &in))
-		return false;
-	*ret = (struct insn_full){.vaddr = vaddr, .noperands = 2, .nexplicit = 2};
-	toy_operands(code, vaddr, ret);
-	if (ret->kind == INSN_MOVE || code[0] == TOY_ADDR) {
-		ret->op[0].written = true;
-		if (ret->op[0].type == INSN_OP_REG)
-			ret->writes = insn_bit(ret->op[0].reg);
-	}
-	return true;
-}
-
-static size_t toy_find_branch(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t target)
-{
-	struct insn in;
-	size_t i = (4 - vaddr % 4) % 4;
-
-	for (; i < n; i += 4)
-		if (toy_decode(code + i, n - i, vaddr + i, &in) && in.target == target &&
-		    (in.flow == INSN_CALL || in.flow == INSN_JMP))
-			break;
-	return i < n ? i : n;
-}
-
-static void toy_format(const uint8_t *code, size_t max, uint64_t vaddr, char *out, size_t size)
-{
-	(void)vaddr;
-	snprintf(out, size, "toy %u", max ? code[0] : 0);
-}
-
-static const struct arch toy = {
-	.name = "toy",
-	.nregs = 31,
-	.sp = SP,
-	.fp = FP,
-	.arg = {0, 1, 2},
-	.result = 0,
-	.caller_saved = 0xffff,
-	.load_store = true,
-	.compare_branch = true,
-	.decode = toy_decode,
-	.decode_full = toy_decode_full,
-	.format = toy_format,
-};
-
 /* ---- the evaluator ----------------------------------------------------------------------- */
 
-#define CODE  0x400000ull
-#define DATA  0x408000ull
+#define CODE  TOY_CODE
+#define DATA  TOY_DATA
 #define TYPE  (DATA + 8 * 256)
-#define FRAME 20 /* the register with the frame */
+#define FRAME TOY_FRAME
+#define ZERO  TOY_ZERO
 
 enum place {
 	CLEAR_AND_POP,
@@ -223,6 +50,7 @@ struct program {
 	/* Returns: branches before their calls; one has none; they store the instruction after it. */
 	bool branches, one_straight, stores_late;
 	bool other_caller; /* another function also ends frames */
+	bool one_function; /* the same one frees code */
 	uint64_t branch[4];
 };
 
@@ -242,9 +70,9 @@ static void put(struct program *g, enum toy_op op, int a, int b, int c)
 
 static void put_to(struct program *g, enum toy_op op, int a, uint64_t target)
 {
-	int words = (int)((int64_t)(target - here(g)) / 4);
+	uint64_t words = target ? (target - CODE) / 4 : 0; /* unknown in the first pass */
 
-	put(g, op, a, words & 0xff, words >> 8 & 0xff);
+	put(g, op, a, (int)(words & 0xff), (int)(words >> 8 & 0xff));
 }
 
 static void put_dispatch(struct program *g)
@@ -420,7 +248,7 @@ static int plan_program(struct program *g, const struct arch *arch, struct plan 
 	put_all(g);
 	entry = put_all(g); /* the second pass, as all addresses are known */
 	make_table(g, data);
-	data[256 + 6] = g->at[DEALLOC]; /* PyTypeObject.tp_dealloc */
+	data[256 + 6] = g->at[g->one_function ? CLEAR_AND_POP : DEALLOC]; /* tp_dealloc */
 	elf_builder_segment(b, CODE, PF_R | PF_X, g->code, g->size);
 	elf_builder_segment(b, DATA, PF_R | PF_W, data, sizeof(data));
 	elf_builder_symbol(b, "_PyEval_EvalFrameDefault", entry, 64, STT_FUNC);
@@ -471,7 +299,7 @@ Test(toy, a_small_evaluator_is_planned)
 	struct plan plan;
 
 	cr_assert(g);
-	assert_diag_ok(plan_program(g, &toy, &plan, &diag), &diag);
+	assert_diag_ok(plan_program(g, &toy_arch, &plan, &diag), &diag);
 	cr_expect_eq(plan.table_vaddr, DATA);
 	cr_expect_eq(plan.nsites, 8);
 	cr_expect_str_eq(plan.twice, "");
@@ -499,7 +327,7 @@ Test(toy, a_switch_is_planned)
 
 	cr_assert(g);
 	g->distances = true;
-	assert_diag_ok(plan_program(g, &toy, &plan, &diag), &diag);
+	assert_diag_ok(plan_program(g, &toy_arch, &plan, &diag), &diag);
 	cr_expect_eq(plan.table_vaddr, DATA);
 	cr_expect_eq(plan.nsites, 8);
 	expect_site(&plan, g->at[YIELD], PYP_SITE_YIELD, FRAME);
@@ -515,15 +343,14 @@ Test(toy, a_way_round_a_site_is_found)
 
 	cr_assert(g);
 	g->leaky = true;
-	cr_expect_eq(plan_program(g, &toy, &plan, &diag), -ENOEXEC);
+	cr_expect_eq(plan_program(g, &toy_arch, &plan, &diag), -ENOEXEC);
 	cr_expect(strstr(plan.missing, "RETURN_VALUE"), "%s", plan.missing);
 	free(g);
 }
 
-/* The toy with a search for branches, without which nobody knows who calls a function */
 static struct arch searching(void)
 {
-	struct arch a = toy;
+	struct arch a = toy_arch;
 
 	a.find_branch = toy_find_branch;
 	return a;
@@ -561,7 +388,7 @@ Test(toy, frames_do_not_end_in_the_evaluator)
 {
 	for (int why = 0; why < 5; why++) {
 		struct program *g = calloc(1, sizeof(*g));
-		const struct arch arch = why == 0 ? toy : searching();
+		const struct arch arch = why == 0 ? toy_arch : searching();
 		struct diag diag = {0};
 		struct plan plan;
 
@@ -578,6 +405,20 @@ Test(toy, frames_do_not_end_in_the_evaluator)
 	check_no_leaks();
 }
 
+Test(toy, an_instruction_has_one_site)
+{
+	struct program *g = calloc(1, sizeof(*g));
+	struct diag diag = {0};
+	struct plan plan;
+
+	cr_assert(g);
+	g->one_function = true;
+	cr_expect_eq(plan_program(g, &toy_arch, &plan, &diag), -ENOEXEC);
+	cr_expect_str_eq(plan.missing, "FrameClearAndPop and code_dealloc (the same instruction)");
+	free(g);
+	check_no_leaks();
+}
+
 Test(toy, is_nothing_to_another_back_end)
 {
 	struct program *g = calloc(1, sizeof(*g));
@@ -587,4 +428,410 @@ Test(toy, is_nothing_to_another_back_end)
 	cr_assert(g);
 	cr_expect_eq(plan_program(g, &arch_x86_64, &plan, &diag), -ENOEXEC);
 	free(g);
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+static struct toy_rig rig;
+
+#define ENTRIES 256
+
+/*
+ * A table with this number of the commonest entry, and of different ones. The words before it are
+ * pointers to code as well.
+ */
+static void fill(uint64_t *data, unsigned int before, unsigned int commonest, unsigned int unique)
+{
+	for (unsigned int i = 0; i < before; i++)
+		data[i] = CODE;
+	for (unsigned int i = 0; i < ENTRIES; i++)
+		data[before + i] = i < commonest ? CODE + 8
+						 : CODE + 16 + 8 * ((i - commonest) % (unique - 1));
+}
+
+/* The entry has `refs` references to the table; each handler has one, up to this number. */
+static int find_table(const uint64_t *data, unsigned int at, unsigned int refs,
+		      unsigned int handlers)
+{
+	uint8_t code[2 + 2 * ENTRIES][4];
+
+	for (unsigned int i = 0; i < 2 + 2 * ENTRIES; i++)
+		memcpy(code[i], (const uint8_t[4]){i % 2 ? TOY_BR : TOY_NOP, 9}, 4);
+	if (refs)
+		memcpy(code[0], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO_DATA(at)}, 4);
+	for (unsigned int i = 0; i < handlers; i++)
+		memcpy(code[4 + 2 * i], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO_DATA(at)}, 4);
+	toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code), .data = data, .ndata = 300});
+	return table_find(&rig.p);
+}
+
+static void expect_table(int r, uint64_t vaddr)
+{
+	if (vaddr) {
+		assert_ok(r);
+		cr_expect_eq(rig.plan.table_vaddr, vaddr);
+		cr_expect_eq(rig.p.handler[0], CODE + 8);
+		cr_expect(rig.p.has_table);
+	} else {
+		assert_err(r, -ENOEXEC);
+		cr_expect(strstr(rig.p.missing, "opcode table (no dispatch found)"));
+		cr_expect(!rig.p.has_table && !rig.plan.table_vaddr);
+	}
+	toy_close(&rig);
+}
+
+Test(table, its_shape)
+{
+	static const struct {
+		unsigned int commonest, unique;
+		bool found;
+	} v[] = {
+		{16, 80, true},	 {15, 80, false}, {150, 80, true},  {151, 80, false},
+		{50, 79, false}, {50, 200, true}, {120, 137, true},
+	};
+
+	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++) {
+		uint64_t data[300] = {0};
+
+		fill(data, 0, v[i].commonest, v[i].unique);
+		expect_table(find_table(data, 0, 1, 0), v[i].found ? DATA : 0);
+	}
+	check_no_leaks();
+}
+
+Test(table, its_entries)
+{
+	const uint64_t end = CODE + 4 * (2 + 2 * ENTRIES);
+	uint64_t data[300] = {0};
+
+	fill(data, 0, 50, 100);
+	data[255] = end - 4;
+	expect_table(find_table(data, 0, 1, 0), DATA);
+	data[255] = end;
+	expect_table(find_table(data, 0, 1, 0), 0);
+	data[255] = CODE;
+	data[0] = CODE - 4;
+	expect_table(find_table(data, 0, 1, 0), 0);
+	data[0] = DATA;
+	expect_table(find_table(data, 0, 1, 0), 0);
+	check_no_leaks();
+}
+
+/* Distances of 32 bits from the table, which is at any word */
+Test(table, of_a_switch)
+{
+	for (unsigned int at = 0; at < 2; at++) {
+		uint64_t data[300] = {0}, target[ENTRIES];
+		int32_t distance[ENTRIES];
+		uint8_t code[2 + 2 * ENTRIES][4] = {{0}};
+
+		fill(target, 0, 50, 100);
+		target[255] = CODE + 4;
+		for (unsigned int i = 0; i < ENTRIES; i++)
+			distance[i] = (int32_t)(target[i] - (DATA + 4 * at));
+		memcpy((uint8_t *)data + 4 * at, distance, sizeof(distance));
+		for (unsigned int i = 0; i < 2 + 2 * ENTRIES; i++)
+			code[i][0] = TOY_RET;
+		memcpy(code[0], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO((DATA - CODE) / 4 + at)}, 4);
+		memcpy(code[1], (const uint8_t[4]){TOY_BR, 9}, 4);
+		toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code), TOY_DATA_OF(data)});
+		assert_ok(table_find(&rig.p));
+		cr_expect_eq(rig.plan.table_vaddr, DATA + 4 * at);
+		cr_expect_arr_eq(rig.p.handler, target, sizeof(target));
+		toy_close(&rig);
+		/* One is no code, in the first or the second half of two. */
+		for (unsigned int i = 254; i < 256; i++) {
+			memcpy((uint8_t *)data + 4 * (at + i), &(int32_t){64}, 4);
+			toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code), TOY_DATA_OF(data)});
+			assert_err(table_find(&rig.p), -ENOEXEC);
+			toy_close(&rig);
+			memcpy((uint8_t *)data + 4 * (at + i), &distance[i], 4);
+		}
+	}
+	check_no_leaks();
+}
+
+/* The entry's code refers to two tables, or twice to the same. */
+Test(table, two_candidates)
+{
+	uint8_t code[2 + 2 * ENTRIES][4] = {{0}};
+	uint64_t data[2 * ENTRIES];
+
+	fill(data, 0, 50, 100);
+	fill(data + ENTRIES, 0, 40, 90);
+	for (unsigned int i = 0; i < 2 + 2 * ENTRIES; i++)
+		code[i][0] = TOY_RET;
+	memcpy(code[0], (const uint8_t[4]){TOY_ADDR, 8, TOY_TO_DATA(0)}, 4);
+	memcpy(code[1], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO_DATA(0)}, 4);
+	toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code), TOY_DATA_OF(data)});
+	expect_table(table_find(&rig.p), DATA);
+	memcpy(code[1], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO_DATA(ENTRIES)}, 4);
+	toy_open(&rig, &(struct toy_program){TOY_CODE_OF(code), TOY_DATA_OF(data)});
+	assert_err(table_find(&rig.p), -ENOEXEC);
+	cr_expect_str_eq(rig.p.missing, "opcode table (two candidates: 0x410000, 0x410800)");
+	toy_close(&rig);
+	check_no_leaks();
+}
+
+/* If the entry's code does not refer to it, handlers do: at least 16, and not too far into the run. */
+Test(table, of_which_handlers_know)
+{
+	uint64_t data[300] = {0};
+
+	fill(data, 3, 50, 100);
+	expect_table(find_table(data, 3, 0, 16), DATA + 24);
+	expect_table(find_table(data, 3, 0, 15), 0);
+	expect_table(find_table(data, 3, 0, 0), 0);
+	fill(data, 7, 50, 100);
+	expect_table(find_table(data, 7, 0, 50), DATA + 56);
+	fill(data, 8, 50, 100);
+	expect_table(find_table(data, 8, 0, 50), 0);
+	/* Shifted so far, it does not look like a table. */
+	fill(data, 8, 16, 100);
+	data[0] = 0;
+	expect_table(find_table(data, 8, 0, 50), DATA + 64);
+	check_no_leaks();
+}
+
+/* The plan says that the evaluator is missing. */
+static void expect_no_evaluator(const struct toy_program *program, const char *missing)
+{
+	static struct plan plan;
+	struct diag diag = {0};
+	struct image *img = toy_image(program);
+
+	assert_err(plan_build_for(img, layout_find(3, 13), &toy_arch, &plan, &diag), -ENOEXEC);
+	cr_expect_str_eq(plan.missing, missing);
+	cr_expect_eq(diag.exit, PYP_EXIT_UNTRACEABLE);
+	cr_expect(strstr(diag.msg, missing), "%s", diag.msg);
+	image_free(img);
+}
+
+Test(table, of_no_evaluator)
+{
+	uint8_t code[2 + 2 * ENTRIES][4];
+	uint64_t data[300] = {0};
+	struct toy_program program = {TOY_CODE_OF(code), TOY_DATA_OF(data)};
+
+	fill(data, 0, 50, 100);
+	for (unsigned int i = 0; i < 1 + ENTRIES; i++) {
+		memcpy(code[2 * i], (const uint8_t[4]){TOY_ADDR, 9, TOY_TO_DATA(0)}, 4);
+		memcpy(code[2 * i + 1], (const uint8_t[4]){TOY_BR, 9}, 4);
+	}
+	expect_no_evaluator(&program, "evaluator (no dynamic symbol _PyEval_EvalFrameDefault)");
+	program.symbol[0].name = "_PyEval_EvalFrameDefault";
+	program.symbol[0].vaddr = DATA + 8 * 280;
+	expect_no_evaluator(&program, "evaluator (its symbol does not refer to code)");
+	program.symbol[0].vaddr = CODE;
+	expect_no_evaluator(&program, "location of the frame (only 0 handlers vote for it)");
+	program.ndata = 200;
+	expect_no_evaluator(&program, "opcode table (no dispatch found)");
+	check_no_leaks();
+}
+
+/* ---- the frame's place in handlers ---------------------------------------------------------- */
+
+/* This many handlers have these two instructions before the store that votes; *r: roles_find(). */
+static int find_roles(unsigned int n, const uint8_t before[2][4], const uint8_t vote[4])
+{
+	struct toy_program program = {0};
+	uint8_t code[4 * TOY_HANDLERS + 4][4] = {{TOY_RET}};
+
+	for (unsigned int i = 0; i < n; i++) {
+		memcpy(code[4 + 4 * i], before, 8);
+		memcpy(code[6 + 4 * i], vote, 4);
+		memcpy(code[7 + 4 * i], (const uint8_t[4]){TOY_BR, 9}, 4);
+		program.handler[i] = (struct toy_handler){(int16_t)(i + 1), 4 + 4 * i};
+	}
+	program.code = code;
+	program.n = 4 + 4 * n;
+	toy_open(&rig, &program);
+	rig.p.handler[n + 1] = rig.p.handler[1]; /* one that has voted */
+	rig.p.roles = 0;
+	return roles_find(&rig.p);
+}
+
+#define ROLES(n, before, ...) find_roles(n, before, (const uint8_t[4]){__VA_ARGS__})
+
+static void expect_roles(int r, insn_regs regs, int slot)
+{
+	assert_ok(r);
+	cr_expect_eq(rig.p.roles, regs);
+	cr_expect_eq(rig.p.nrole_slots, slot >= 0);
+	if (slot >= 0)
+		cr_expect(rig.p.role_slot[0].base == TOY_SP && rig.p.role_slot[0].disp == slot);
+	toy_close(&rig);
+}
+
+static void expect_votes(int r, const char *text)
+{
+	assert_err(r, -ENOEXEC);
+	cr_expect_str_eq(rig.p.missing, text);
+	toy_close(&rig);
+}
+
+Test(roles, handlers_vote)
+{
+	static const uint8_t none[2][4] = {{TOY_NOP}, {TOY_NOP}},
+			     slot[2][4] = {{TOY_LOAD, 20, TOY_SP, 16}, {TOY_NOP}},
+			     late[2][4] = {{TOY_ADDSP, 8}, {TOY_LOAD, 20, TOY_SP, 16}},
+			     lost[2][4] = {{TOY_LOAD, 20, TOY_SP, 16}, {TOY_MOV, 20, 5}},
+			     loaded[2][4] = {{TOY_LOAD, 20, 5, 16}, {TOY_NOP}},
+			     moved[2][4] = {{TOY_NOP}, {TOY_MOV, 20, 5}},
+			     opaque[2][4] = {{TOY_NOP}, {TOY_OPAQUE}};
+	const char *const nobody = "location of the frame (only 0 handlers vote for it)";
+
+	cr_assert_eq(layout_find(3, 13)->bpf.frame_instr, 56);
+	expect_roles(ROLES(10, none, TOY_STORE, 10, 20, 56), insn_bit(20), -1);
+	expect_roles(ROLES(10, none, TOY_STORE, 10, 0, 56), insn_bit(0), -1);
+	expect_roles(ROLES(10, moved, TOY_STORE, 10, 21, 56), insn_bit(21), -1);
+	expect_roles(ROLES(10, slot, TOY_STORE, 10, 20, 56), 0, 16);
+	expect_roles(ROLES(10, slot, TOY_STORE, 10, 21, 56), insn_bit(21), -1);
+	expect_votes(ROLES(9, none, TOY_STORE, 10, 20, 56),
+		     "location of the frame (only 9 handlers vote for it)");
+	expect_votes(ROLES(9, slot, TOY_STORE, 10, 20, 56),
+		     "location of the frame (only 9 handlers vote for it)");
+	expect_votes(ROLES(10, late, TOY_STORE, 10, 20, 56), nobody);
+	expect_votes(ROLES(10, lost, TOY_STORE, 10, 20, 56), nobody);
+	expect_votes(ROLES(10, loaded, TOY_STORE, 10, 20, 56), nobody);
+	expect_votes(ROLES(10, moved, TOY_STORE, 10, 20, 56), nobody);
+	expect_votes(ROLES(10, opaque, TOY_STORE, 10, 21, 56), nobody);
+	expect_votes(ROLES(10, none, TOY_STORE, 10, 20, 48), nobody);
+	expect_votes(ROLES(10, none, TOY_STORE, 10, TOY_SP, 56), nobody);
+	expect_votes(ROLES(10, none, TOY_STORE, ZERO, 20, 56), nobody);
+	expect_votes(ROLES(10, none, TOY_STORE4, 10, 20, 56), nobody);
+	check_no_leaks();
+}
+
+/* Half of them vote for one slot, half for another. */
+Test(roles, several_slots)
+{
+	for (unsigned int most = 9; most < 12; most++) {
+		struct toy_program program = {0};
+		uint8_t code[3 * 20 + 4][4] = {{TOY_RET}};
+
+		for (unsigned int i = 0; i < 20; i++) {
+			memcpy(code[4 + 3 * i],
+			       (const uint8_t[4]){TOY_LOAD, 20, TOY_SP, i < most ? 16 : 24}, 4);
+			memcpy(code[5 + 3 * i], (const uint8_t[4]){TOY_STORE, 10, 20, 56}, 4);
+			memcpy(code[6 + 3 * i], (const uint8_t[4]){TOY_BR, 9}, 4);
+			program.handler[i] = (struct toy_handler){(int16_t)(i + 1), 4 + 3 * i};
+		}
+		program.code = code;
+		program.n = sizeof(code) / 4;
+		toy_open(&rig, &program);
+		rig.p.roles = 0;
+		assert_ok(roles_find(&rig.p));
+		cr_expect_eq(rig.p.roles, 0);
+		cr_expect_eq(rig.p.nrole_slots, most == 10 ? 2 : 1);
+		cr_expect_eq(rig.p.role_slot[0].disp, most == 9 ? 24 : 16);
+		cr_expect(most != 10 || rig.p.role_slot[1].disp == 24);
+		toy_close(&rig);
+	}
+	check_no_leaks();
+}
+
+/* ---- marks, and checks of all sites --------------------------------------------------------- */
+
+static void expect_marks(const int *at, unsigned int n)
+{
+	cr_expect_eq(rig.plan.nmarks, n, "%u marks", rig.plan.nmarks);
+	for (unsigned int i = 0; i < n; i++)
+		cr_expect(rig.plan.marks[i].vaddr == CODE + 4 * (uint64_t)at[i] &&
+				  rig.plan.marks[i].len == 4,
+			  "%u", i);
+}
+
+Test(marks, one_per_handler)
+{
+	static const uint8_t code[][4] = {
+		{TOY_RET},		   /* 0 */
+		{TOY_MOV, 5, 6},	   /* 1 */
+		{TOY_CALL, 0, TOY_TO(0)},  /* 2 */
+		{TOY_NOP},		   /* 3 */
+		{TOY_BR, 9},		   /* 4 */
+		{0},			   /* 5 */
+		{TOY_NOP},		   /* 6: has a site */
+		{TOY_CBNZ, 9, TOY_TO(3)},  /* 7 */
+		{TOY_NOP},		   /* 8 */
+		{TOY_BR, 9},		   /* 9 */
+		{TOY_MOV, 5, 6},	   /* 10: nothing is emulated */
+		{TOY_BR, 9},		   /* 11 */
+		{TOY_B, 0, TOY_TO_PLT(0)}, /* 12: leaves the evaluator */
+	};
+	static const unsigned int starts[] = {0, 6}, one[] = {0};
+	const int both[] = {2, 7}, more[] = {3, 7}, first[] = {2};
+	struct toy_program program = {
+		TOY_CODE_OF(code), .plt = {"strlen"}, TOY_STARTS_OF(starts),
+		.handler = {{1, 1}, {2, 6}, {3, 10}, {4, 12}, {5, 2}, {6, 7}}};
+
+	toy_open(&rig, &program);
+	rig.plan.nsites = 1;
+	rig.plan.sites[0].vaddr = CODE + 24;
+	marks_plan(&rig.p);
+	cr_expect_eq(rig.plan.nmarks, 3);
+	cr_expect_eq(rig.plan.marks[2].vaddr, CODE + 12); /* the second after 1's mark */
+	rig.plan.nmarks = 0;
+	rig.p.handler[5] = 0;
+	marks_plan(&rig.p);
+	expect_marks(both, 2);
+	cr_expect(rig.plan.marks[0].target == CODE && rig.plan.marks[1].target == CODE + 12);
+	rig.plan.nmarks = 0;
+	rig.p.cfg.v[toy_node(&rig, 2)].doubtful = true;
+	marks_plan(&rig.p);
+	expect_marks(more, 2);
+	toy_close(&rig);
+	/* Without a table it is not confirmed. Else the function's start must lead there. */
+	program.start = NULL;
+	toy_open(&rig, &program);
+	rig.p.handler[5] = 0;
+	rig.plan.nnative = 1;
+	rig.plan.native[0].vaddr = CODE + 24;
+	marks_plan(&rig.p);
+	expect_marks(both, 2);
+	toy_close(&rig);
+	program.start = one;
+	program.nstarts = 1;
+	toy_open(&rig, &program);
+	rig.p.handler[5] = 0;
+	marks_plan(&rig.p);
+	expect_marks(first, 1);
+	toy_close(&rig);
+	check_no_leaks();
+}
+
+Test(boundaries, from_a_functions_start)
+{
+	static const uint8_t code[][4] = {{TOY_NOP}, {TOY_NOP}, {0},
+					  {TOY_NOP}, {TOY_NOP}, {TOY_NOP}};
+	static const unsigned int starts[] = {0, 3};
+	struct toy_program program = {TOY_CODE_OF(code), TOY_STARTS_OF(starts)};
+	struct plan_site sites[3] = {{.role = "a"}, {.role = "b"}, {.role = "c"}};
+
+	toy_open(&rig, &program);
+	cr_expect(planner_linear_reaches(&rig.p, CODE, CODE));
+	cr_expect(planner_linear_reaches(&rig.p, CODE, CODE + 8));
+	cr_expect_not(planner_linear_reaches(&rig.p, CODE, CODE + 6));
+	cr_expect_not(planner_linear_reaches(&rig.p, CODE, CODE + 12));
+	cr_expect_not(planner_linear_reaches(&rig.p, CODE + 4, CODE));
+	cr_expect_not(planner_linear_reaches(&rig.p, CODE + 12, CODE + 28));
+	sites[0].vaddr = CODE + 4;
+	sites[1].vaddr = CODE + 12;
+	sites[2].vaddr = CODE + 20;
+	assert_ok(planner_check_boundaries(&rig.p, sites, 3));
+	assert_ok(planner_check_boundaries(&rig.p, sites, 0));
+	sites[2].vaddr = CODE + 18;
+	assert_err(planner_check_boundaries(&rig.p, sites, 3), -ENOEXEC);
+	cr_expect_str_eq(rig.p.missing, "c (0x400012 is inside of an instruction)");
+	assert_ok(planner_check_boundaries(&rig.p, sites, 2));
+	rig.p.missing[0] = '\0';
+	sites[1].vaddr = CODE - 4;
+	assert_err(planner_check_boundaries(&rig.p, sites, 3), -ENOEXEC);
+	cr_expect_str_eq(rig.p.missing, "b (0x3ffffc is inside of an instruction)");
+	toy_close(&rig);
+	program.start = NULL;
+	toy_open(&rig, &program);
+	assert_ok(planner_check_boundaries(&rig.p, sites, 3));
+	toy_close(&rig);
+	check_no_leaks();
 }

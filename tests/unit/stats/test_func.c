@@ -35,6 +35,22 @@ Test(func, identity)
 	check_no_leaks();
 }
 
+Test(func, native)
+{
+	struct funcs f;
+	uint32_t len;
+
+	assert_ok(funcs_init(&f, 100, 1000));
+	len = intern(&f, "~", 0, "<built-in method builtins.len>", NULL);
+	cr_assert_eq(len, FUNC_PSEUDO_MAX, "the first that is not pseudo");
+	cr_assert(funcs_is_native(&f, len));
+	cr_assert(!funcs_is_native(&f, intern(&f, "~", 1, "f", NULL)));
+	cr_assert(!funcs_is_native(&f, intern(&f, "a.py", 0, "f", NULL)));
+	cr_assert(!funcs_is_native(&f, FUNC_GC));
+	funcs_deinit(&f);
+	check_no_leaks();
+}
+
 /* A target's function may have the name of a pseudo function. */
 Test(func, pseudo_is_not_a_name)
 {
@@ -114,6 +130,51 @@ Test(func, renamed)
 	check_no_leaks();
 }
 
+/* The newest of three, which heads their list, the one between, and the oldest */
+Test(func, renaming_leaves_the_others)
+{
+	for (uint32_t k = 0; k < 3; k++) {
+		struct funcs f;
+		uint32_t func[3];
+
+		assert_ok(funcs_init(&f, 100, 1000));
+		for (uint32_t i = 0; i < 3; i++)
+			func[i] = funcs_bind(&f, 0x10 + i, &unknown, NULL);
+		assert_ok(funcs_rename(&f, 0x10 + k, &known));
+		assert_is(&f, func[k], &known, 0);
+		for (uint32_t i = 0; i < 3; i++) {
+			if (i == k)
+				continue;
+			funcs_forget(&f, 0x10 + i);
+			cr_assert_eq(funcs_bind(&f, 0x20 + i, &unknown, NULL), func[i]);
+		}
+		assert_is(&f, funcs_bind(&f, 0x30, &unknown, NULL), &unknown, k == 2 ? 2 : 3);
+		cr_assert_eq(f.n, FUNC_PSEUDO_MAX + 4);
+		funcs_deinit(&f);
+	}
+	check_no_leaks();
+}
+
+/* Nothing is left of the name in between. */
+Test(func, renamed_and_back)
+{
+	struct funcs f;
+	uint32_t a, b;
+
+	assert_ok(funcs_init(&f, 100, 1000));
+	a = funcs_bind(&f, 0x10, &unknown, NULL);
+	assert_ok(funcs_rename(&f, 0x10, &known));
+	b = funcs_bind(&f, 0x20, &unknown, NULL);
+	assert_ok(funcs_rename(&f, 0x10, &unknown));
+	assert_is(&f, a, &unknown, 1);
+	assert_is(&f, b, &unknown, 0);
+	assert_is(&f, funcs_bind(&f, 0x30, &unknown, NULL), &unknown, 2);
+	assert_is(&f, funcs_bind(&f, 0x40, &known, NULL), &known, 0);
+	cr_assert_eq(f.n, FUNC_PSEUDO_MAX + 4);
+	funcs_deinit(&f);
+	check_no_leaks();
+}
+
 /* It would give one code object's name to the calls of others. */
 Test(func, of_several_code_objects_is_not_renamed)
 {
@@ -170,8 +231,12 @@ Test(func, code_objects_alive_together_are_variants)
 	for (uint64_t code = 0x1000; code < 0x2000; code += 16)
 		funcs_bind(&f, code, &id, NULL);
 	cr_assert_eq(f.n, FUNC_PSEUDO_MAX + FUNC_VARIANTS_MAX, "no more than that");
+	/* of 256 code objects, 14 have a variant of their own */
+	cr_assert_eq(f.list[f.n - 1].bound, 1 + 242, "the last one is that of the others");
+	cr_assert_eq(f.list[f.n - 1].codes, 1 + 242);
 	funcs_forget_all(&f);
-	cr_assert_lt(f.list[funcs_bind(&f, 0x40, &id, NULL)].variant, FUNC_VARIANTS_MAX);
+	cr_assert_eq(f.list[funcs_bind(&f, 0x40, &id, NULL)].variant, 15);
+	cr_assert_eq(f.list[funcs_bind(&f, 0x50, &id, NULL)].variant, 14);
 	cr_assert_eq(f.n, FUNC_PSEUDO_MAX + FUNC_VARIANTS_MAX);
 	funcs_deinit(&f);
 	check_no_leaks();
@@ -192,10 +257,13 @@ Test(func, caps)
 	cr_assert_eq(intern(&f, "a.py", 1, "f", NULL), a);
 	for (uint64_t code = 0; code < 1000; code++)
 		funcs_bind(&f, code, &id, NULL);
-	cr_assert_leq(f.by_code.n, 4 * (2 + FUNC_PSEUDO_MAX), "addresses");
-	cr_assert_leq(f.n, 2 + FUNC_PSEUDO_MAX);
+	cr_assert_eq(f.by_code.n, 4 * (2 + FUNC_PSEUDO_MAX), "addresses");
+	cr_assert_eq(f.n, 2 + FUNC_PSEUDO_MAX);
+	cr_assert_eq(f.list[FUNC_TRUNCATED].bound, 0);
 	funcs_bind(&f, 0, &(struct func_identity){"b.py", "g", NULL, 1}, &bound);
 	cr_assert(bound, "what is there can change");
+	cr_assert_eq(funcs_bind(&f, 5000, &id, &bound), a, "it has no code object now");
+	cr_assert(!bound && f.list[a].bound == 0, "nor then");
 	funcs_deinit(&f);
 	check_no_leaks();
 }

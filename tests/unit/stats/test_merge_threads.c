@@ -21,7 +21,14 @@ Test(merge_threads, adds_equal_paths)
 
 	s->nodes[s->threads[0].root].self[SNAPSHOT_WALL] = 5;
 	s->nodes[s->threads[1].root].self[SNAPSHOT_WALL] = 6;
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		s->nodes[i].yields = 1u << i;
+	s->measured = COLUMN_BIT(COLUMN_vcsw);
+	assert_ok(snapshot_reserve_columns(s, s->measured, s->nnodes));
+	s->adding.known_funcs = s;
 	assert_ok(merge_threads(s, NULL, &m));
+	s->adding.known_funcs = NULL;
+	cr_assert(!m->adding.known_funcs, "it belongs to the other one");
 	cr_assert(m->nthreads == 1 && m->nnodes == 4 && m->threads[0].root == 0);
 	n = m->nodes;
 	cr_assert(n[0].parent == SNAPSHOT_NONE && n[0].self[SNAPSHOT_WALL] == 11);
@@ -29,6 +36,12 @@ Test(merge_threads, adds_equal_paths)
 	cr_assert(n[2].parent == 1 && n[2].calls == 10 && n[2].inflight == 1);
 	cr_assert(n[2].self[SNAPSHOT_CPU] == 12 && n[2].self[SNAPSHOT_WALL] == 22);
 	cr_assert(n[3].parent == 0 && n[3].func == n[2].func && n[3].calls == 1);
+	/* nodes 3 and 4 are the other root and its g, 5 and 6 its f and the g below that */
+	cr_assert(n[0].yields == 1 + 8 && n[1].yields == 2 + 32 && n[2].yields == 4 + 64);
+	cr_assert(n[1].min[SNAPSHOT_WALL] == 0 && n[1].max[SNAPSHOT_WALL] == 200);
+	cr_assert(n[2].min[SNAPSHOT_CPU] == 0 && n[2].max[SNAPSHOT_CPU] == 10);
+	cr_assert(n[0].min[SNAPSHOT_CPU] == UINT64_MAX && n[0].max[SNAPSHOT_CPU] == 0);
+	cr_assert(!m->measured && !m->columns[COLUMN_vcsw]);
 }
 
 Test(merge_threads, only_selected_threads)
@@ -39,6 +52,7 @@ Test(merge_threads, only_selected_threads)
 	assert_ok(merge_threads(s, &filter, &m));
 	cr_assert(m->nnodes == 4 && m->nodes[1].func == s->nodes[s->threads[1].root + 1].func);
 	cr_assert_eq(m->nodes[1].calls, 1);
+	cr_assert(m->nodes[1].min[SNAPSHOT_CPU] == 1000 && m->nodes[0].yields == 0);
 	snapshot_free(TAKE_PTR(s));
 	snapshot_free(TAKE_PTR(m));
 	check_no_leaks();

@@ -73,14 +73,23 @@ Test(reduce, only_my_code)
 	const struct reduce_opts opts = {.only_my_code = true};
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example), *to = NULL;
 	_cleanup_(view_freep) struct view *v = NULL;
+	const struct view_row *r;
 
+	s->nodes[4].inflight = s->nodes[3].inflight = 1; /* hook, loads */
 	assert_ok(reduce_snapshot(s, &opts, &to));
-	cr_assert(snapshot_valid(to));
+	cr_assert(snapshot_valid(to) && to->folded && !to->stripped && !to->busy);
 	assert_ok(view_build(to, NULL, &v));
 	cr_assert_eq(v->nrows, 3);
 	assert_row(v, "main", 2, 1231, 1294);
 	assert_row(v, "hook", 9, 63, 63);
 	assert_row(v, REDUCE_LIBRARY, 0, 10, 1303);
+	/* library calls are no calls of what they are added to */
+	r = row_of(v, REDUCE_LIBRARY);
+	cr_assert(r->min[0] == UINT64_MAX && r->max[0] == 0 && r->inflight == 0);
+	r = row_of(v, "main");
+	cr_assert(r->min[0] == 1 && r->max[0] == 1000 && r->inflight == 0);
+	r = row_of(v, "hook");
+	cr_assert(r->min[0] == 4 && r->max[0] == 50 && r->inflight == 1);
 	/* hook is one context below main, by whichever path it was called */
 	cr_assert_eq(to->nnodes, 1 + 4);
 }
@@ -105,16 +114,58 @@ Test(reduce, single_functions)
 	assert_row(v, "boot", 1, 10, 1303);
 }
 
+/* A function that calls itself is folded into its caller as one; pseudo functions are not. */
+Test(reduce, columns_are_folded_too)
+{
+	const struct reduce_opts opts = {.only_my_code = true};
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n"
+								      "thread 42 42 Main\n"
+								      "main /srv/app.py:1 1 1\n"
+								      "  f " LIB "a.py:1 1 1\n"
+								      "    f " LIB "a.py:1 1 1\n"
+								      "  (lost) " LIB "a.py:3 1 1\n"
+								      "thread 42 43 worker\n"
+								      "f " LIB "a.py:1 1 1\n"
+								      "  main /srv/app.py:1 1 1\n");
+	_cleanup_(snapshot_freep) struct snapshot *to = NULL;
+
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		s->funcs[i].pseudo = s->funcs[i].name[0] == '(';
+	s->measured = COLUMN_BIT(COLUMN_vcsw) | COLUMN_BIT(COLUMN_majflt);
+	assert_ok(snapshot_reserve_columns(s, COLUMN_BIT(COLUMN_vcsw), s->nnodes));
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		s->columns[COLUMN_vcsw][i] = 1u << i;
+	assert_ok(reduce_snapshot(s, &opts, &to));
+	cr_assert(snapshot_valid(to));
+	/* root, main, (lost); root, (library), main */
+	cr_assert(to->nnodes == 6 && to->threads[1].root == 3);
+	cr_assert(to->nodes[2].parent == 1 && to->nodes[4].func == s->nfuncs);
+	for (uint32_t i = 0; i < to->nnodes; i++) {
+		static const uint64_t expected[] = {1, 2 + 4 + 8, 16, 32, 64, 128};
+
+		cr_assert_eq(to->columns[COLUMN_vcsw][i], expected[i], "%u: %lu", i,
+			     to->columns[COLUMN_vcsw][i]);
+	}
+	cr_assert(!to->columns[COLUMN_majflt] && s->columns[COLUMN_vcsw][1] == 2);
+	snapshot_free(TAKE_PTR(to));
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
 Test(reduce, strip_dirs)
 {
 	const struct reduce_opts opts = {.strip_dirs = true};
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example), *to = NULL;
 
+	s->funcs[1].filename = "app.py";
+	s->funcs[2].filename = NULL;
 	assert_ok(reduce_snapshot(s, &opts, &to));
-	cr_assert(snapshot_valid(to));
+	cr_assert(to->stripped && !to->folded && !to->builtins_of);
 	cr_assert_eq(to->nnodes, s->nnodes);
-	for (uint32_t i = 0; i < to->nfuncs; i++)
-		cr_assert(!to->funcs[i].filename || !strchr(to->funcs[i].filename, '/'));
+	cr_assert_eq(to->nfuncs, s->nfuncs + 1);
+	cr_assert_str_eq(to->funcs[0].filename, "threading.py");
+	cr_assert_str_eq(to->funcs[1].filename, "app.py");
+	cr_assert_null(to->funcs[2].filename);
 }
 
 /* The caller of a folded poller keeps its own waits. */
@@ -130,9 +181,11 @@ Test(reduce, waits_for_work_are_left_out)
 	uint32_t root = s->threads[0].root, serve = root + 1, select = root + 2;
 
 	s->threads[0].total[SNAPSHOT_WALL] = 9310;
-	assert_ok(snapshot_reserve_columns(s, COLUMN_WAITS, s->nnodes));
+	assert_ok(snapshot_reserve_columns(s, COLUMN_WAITS | COLUMN_BIT(COLUMN_vcsw), s->nnodes));
 	s->columns[COLUMN_gil][serve] = 100;
 	s->columns[COLUMN_gil][select] = 9000;
+	s->columns[COLUMN_vcsw][serve] = 3;
+	s->columns[COLUMN_vcsw][select] = 40;
 	assert_ok(snapshot_pseudo(s));
 	assert_ok(reduce_snapshot(s, &opts, &to));
 	cr_assert(snapshot_valid(to) && to->busy && !s->busy);
@@ -141,7 +194,12 @@ Test(reduce, waits_for_work_are_left_out)
 	cr_assert_eq(to->threads[0].total[SNAPSHOT_WALL], 310);
 	assert_row(v, "serve", 1, 210, 210);
 	cr_assert_eq(snapshot_figure(to, COLUMN_gil, to->threads[0].root + 1), 100);
+	cr_assert_eq(snapshot_figure(to, COLUMN_vcsw, to->threads[0].root + 1), 43);
 	cr_assert_eq(snapshot_figure(s, COLUMN_gil, select), 9000, "the source is unchanged");
+	snapshot_free(TAKE_PTR(to));
+	s->threads[0].total[SNAPSHOT_WALL] = 8999; /* as the clocks are read one after the other */
+	assert_ok(reduce_snapshot(s, &opts, &to));
+	cr_assert_eq(to->threads[0].total[SNAPSHOT_WALL], 0);
 }
 
 /* After folding, all formats work and the total time is the same. */
