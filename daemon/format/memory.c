@@ -12,7 +12,7 @@
 #include "format/selection.h"
 #include "format/writers.h"
 
-#define FIGURES_COLUMNS 88
+#define FIGURES_COLUMNS 89
 #define KIB		1024
 
 struct figures {

@@ -238,6 +238,8 @@ static int plan_methods(struct native *n, const uint8_t *ops, size_t max, const 
 	g.callable = callable;
 	if (r == 0)
 		r = native_certain_edges(n, &g, calls, &count);
+	if (r == 0 && !count)
+		return planner_missing(&n->p, "%s (never becomes certain)", role);
 	if (r == 0)
 		r = prove_handlers(n, ops, max, role);
 	return r;

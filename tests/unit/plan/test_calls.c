@@ -1527,6 +1527,7 @@ Test(typed, what_is_missing)
 		{7, {TOY_TEST, 6, 6}, "guards (no test of a type)"},
 		{6, {TOY_LOAD, 6, 18, 16}, "guards (no test of a type)"},
 		{6, {TOY_LOAD, 6, SP, 8}, "guards (no test of a type)"},
+		{8, {TOY_NOP}, "builtin (never becomes certain)"},
 		{10, {TOY_LOAD, 8, 7, 16}, "calls of methods (none found)"},
 		{12, {TOY_MOV, 5, 6}, "where the call at 0x40002c has returned"},
 		{45, {TOY_B, 0, TOY_TO(8)}, "builtin (no site where it becomes certain"},
