@@ -119,22 +119,3 @@ Test(longest, saved_and_merged)
 	snapshot_free(a);
 	check_no_leaks();
 }
-
-/* A file's indexes of functions are checked. */
-Test(longest, of_a_function_that_is_not_there)
-{
-	struct snapshot *s = recorded(SCRIPT);
-
-	s->waits[0].func = s->nfuncs;
-	cr_assert_not(snapshot_valid(s));
-	s->waits[0].func = SNAPSHOT_NONE;
-	s->waits[0].why = WAITS;
-	cr_assert_not(snapshot_valid(s));
-	snapshot_free(s);
-	s = recorded(PAIR);
-	cr_assert(snapshot_valid(s) && s->ngil_pairs);
-	s->gil_pairs[0].waiter = s->nfuncs;
-	cr_assert_not(snapshot_valid(s));
-	snapshot_free(s);
-	check_no_leaks();
-}

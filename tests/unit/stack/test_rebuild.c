@@ -230,6 +230,69 @@ Test(rebuild, greenlet_durations)
 	check_no_leaks();
 }
 
+/* Expected text, per function that greenlets run: "a started partial ended steps running suspended total". */
+static void expect_greenlets(const char *script, const char *expected)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct snapshot *s;
+	char text[256] = "";
+	size_t at = 0;
+
+	event_script_run(es, script);
+	s = event_script_snapshot(es);
+	for (uint32_t i = 0; i < s->ncoros; i++) {
+		const struct snapshot_coro *c = &s->coros[i];
+
+		cr_assert_eq(c->kind, SNAPSHOT_GREENLET);
+		cr_assert_eq(c->running[SNAPSHOT_CPU], c->running[SNAPSHOT_WALL]);
+		at += (size_t)snprintf(text + at, sizeof(text) - at,
+				       "%s %lu %lu %lu %lu %lu %lu %lu\n", s->funcs[c->func].name,
+				       c->started, c->partial, c->ended, c->steps,
+				       c->running[SNAPSHOT_WALL], c->suspended, c->total);
+	}
+	cr_assert_str_eq(text, expected, "%s\n--- gives\n%s", script, text);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+/* main is none; a begins, then b; a continues and ends, then b. */
+#define TWO "T1 enter 1 main; T1 +1 enter 0x101 a; T1 +2 enter 0x201 b\n"
+Test(rebuild, greenlet_lifetimes)
+{
+	expect_greenlets(TWO "T1 +3 leave 0x101; T1 +4 leave 0x201; T1 +5 leave 1",
+			 "a 1 0 1 2 2 3 5\n"
+			 "b 1 0 1 2 3 4 7\n");
+	/* Both are still there. */
+	expect_greenlets(TWO "+3 wait", "a 1 0 0 1 2 3 0\n"
+					"b 1 0 0 1 3 0 0\n");
+	/* main continues, and a's frame has another owner. */
+	expect_greenlets(TWO "T1 +3 enter 2 f 1; T1 +4 enter 0x101 g 2; +5 wait",
+			 "a 1 0 1 1 2 0 2\n"
+			 "b 1 0 0 1 3 9 0\n");
+	/* A single stack that begins again, empty, is no greenlet. */
+	expect_greenlets("T1 enter 1 main; T1 +1 leave 1; T1 +1 enter 2 main; T1 +1 leave 2", "");
+}
+
+/* After a clear, both are as if they had been first seen then; main is none of them. */
+Test(rebuild, greenlets_cleared)
+{
+	expect_greenlets(TWO "+3 clear; T1 +4 leave 0x101; T1 +1 leave 0x201; T1 +1 leave 1",
+			 "a 0 1 1 1 0 4 0\n"
+			 "b 0 1 1 1 4 1 0\n");
+	expect_greenlets(TWO "+3 clear; +6 wait", "a 0 1 0 0 0 6 0\n"
+						  "b 0 1 0 0 6 0 0\n");
+}
+
+/* They end with their thread; with tracing, they are no longer seen. */
+Test(rebuild, greenlets_of_a_thread_that_ends)
+{
+	expect_greenlets(TWO "T1 +3 exit", "a 1 0 1 1 2 3 5\n"
+					   "b 1 0 1 1 3 0 3\n");
+	expect_greenlets(TWO "+3 end; +5 wait", "a 1 0 0 1 2 3 0\n"
+						"b 1 0 0 1 3 0 0\n");
+}
+
 Test(rebuild, thousands_of_greenlets)
 {
 	struct event_script *es = event_script_new(NULL);
