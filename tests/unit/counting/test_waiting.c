@@ -174,7 +174,8 @@ Test(waiting, weights_divide_the_rest_exactly)
 	cr_assert_eq(of(s, NULL, COLUMN_sleep), 50000 + 300 + 707);
 	cr_assert_eq(of(s, "f1", COLUMN_sleep), 50000 + 1007 / 3);
 	cr_assert_eq(of(s, "f2", COLUMN_sleep), 1007 - 1007 / 3);
-	cr_assert(error_of(s, "f1") > 0 && error_of(s, "f1") < 1007);
+	/* Two errors: of its own weight, 1000 * 900 before scaling, and of the others', twice that. */
+	cr_assert_float_eq(error_of(s, "f1"), 259.747570, 1e-5);
 	snapshot_free(s);
 	profile_free(p);
 	check_no_leaks();
@@ -202,6 +203,70 @@ Test(waiting, without_any_stack_it_is_not_lost)
 	check_no_leaks();
 }
 
+/* What is known is 5 and 15; 400 ns more are distributed like it, each of which may be wrong. */
+Test(waiting, known_waits_divide_the_rest)
+{
+	struct profile *p = new_profile();
+	struct snapshot *s;
+
+	wait_in(p, 1, SYS_SLEEP, 5000, 1, 0);
+	wait_in(p, 1, SYS_SLEEP, 15000, 2, 0);
+	wait_in(p, 1, SYS_RECV, 7000, 2, 0);
+	out(p, 1, SYS_SLEEP, 0);
+	in(p, 1, 400);
+	s = take(p);
+	check_sums(s);
+	cr_assert_eq(of(s, "f1", COLUMN_sleep), 5100);
+	cr_assert_eq(of(s, "f2", COLUMN_sleep), 15300);
+	cr_assert_eq(of(s, "f2", COLUMN_io), 7000);
+	cr_assert_float_eq(error_of(s, "f1"), sqrt(9 * 100 * 400 / 16.0 + 300 * 400 / 16.0), 1e-9);
+	cr_assert_float_eq(error_of(s, "f2"), error_of(s, "f1"), 1e-9);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
+/* Waits that are as long as the threshold are certain; shorter ones stand for one of that length. */
+Test(waiting, as_long_as_the_threshold)
+{
+	struct profile *p = new_profile();
+	struct snapshot *s;
+
+	wait_in(p, 1, SYS_SLEEP, THRESHOLD, 1, THRESHOLD);
+	wait_in(p, 1, SYS_SLEEP, THRESHOLD - 1, 2, THRESHOLD);
+	out(p, 1, SYS_SLEEP, 0);
+	in(p, 1, 501);
+	s = take(p);
+	check_sums(s);
+	cr_assert_eq(of(s, "f1", COLUMN_sleep), THRESHOLD);
+	cr_assert_eq(of(s, "f2", COLUMN_sleep), THRESHOLD - 1 + 501);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
+/* Before any wait, in one, or another stack of the same wait */
+Test(waiting, stacks_without_a_wait)
+{
+	struct profile *p = new_profile();
+	struct snapshot *s;
+
+	stack(p, 1, 2, PYP_SAMPLE_WAIT, 0);
+	wait_in(p, 1, SYS_SLEEP, 5000, 1, 0);
+	stack(p, 1, 2, PYP_SAMPLE_WAIT, 0);
+	out(p, 1, SYS_SLEEP, 0);
+	stack(p, 1, 2, PYP_SAMPLE_WAIT, 0);
+	in(p, 1, 100);
+	s = take(p);
+	check_sums(s);
+	cr_assert_eq(of(s, "f1", COLUMN_sleep), 5100);
+	cr_assert_eq(of(s, NULL, COLUMN_sleep), 5100);
+	cr_assert_eq(s->targets[0].waits.walks, 4);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
 /* The next switch-out says how much of the wait was spent in a run queue. */
 Test(waiting, time_in_run_queues_moves_to_its_reason)
 {
@@ -219,6 +284,60 @@ Test(waiting, time_in_run_queues_moves_to_its_reason)
 	check_sums(s);
 	cr_assert_eq(of(s, "f1", COLUMN_sleep), 4200 + 75);
 	cr_assert_eq(of(s, "f1", COLUMN_runnable), 800 + 25);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
+/* Not more than the wait took, not less than nothing, and only if it was known before, too. */
+Test(waiting, times_in_run_queues_that_are_odd)
+{
+	static const struct {
+		int32_t syscall;
+		uint64_t delay, ns;
+	} waits[] = {{SYS_SLEEP, 1000, 500}, {SYS_SLEEP, 1900, 200},
+		     {SYS_SLEEP, 100, 300},  {0, 0, 400},
+		     {SYS_SLEEP, 50, 600},   {0, 80, 10},
+		     {SYS_SLEEP, 85, 0}};
+	struct profile *p = new_profile();
+	struct snapshot *s;
+
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+		out(p, 1, waits[i].syscall, waits[i].delay);
+		in(p, 1, waits[i].ns);
+		stack(p, 1, 1, PYP_SAMPLE_WAIT, 0);
+	}
+	s = take(p);
+	check_sums(s);
+	cr_assert_eq(of(s, "f1", COLUMN_sleep), 200 + 300 + 570);
+	cr_assert_eq(of(s, "f1", COLUMN_runnable), 500 + 400 + 30 + 10);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
+/* A wait goes on over the end of a period; weights are of one. */
+Test(waiting, cleared_in_a_wait)
+{
+	struct profile *p = new_profile();
+	struct snapshot *s;
+
+	wait_in(p, 1, SYS_SLEEP, 100, 1, THRESHOLD);
+	wait_in(p, 1, SYS_SLEEP, 5000, 1, 0);
+	out(p, 1, SYS_SLEEP, 0);
+	now += 50;
+	profile_clear(p, now);
+	s = take(p);
+	check_sums(s);
+	cr_assert(of(s, NULL, COLUMN_sleep) == 0 && s->targets[0].waits.walks == 0);
+	snapshot_free(s);
+	in(p, 1, 70);
+	stack(p, 1, 2, PYP_SAMPLE_WAIT, THRESHOLD);
+	s = take(p);
+	check_sums(s);
+	cr_assert_eq(of(s, "f2", COLUMN_sleep), 70);
+	cr_assert_eq(of(s, NULL, COLUMN_sleep), 70);
+	cr_assert_float_eq(error_of(s, "f2"), 0, 1e-9, "all of it is in one function");
 	snapshot_free(s);
 	profile_free(p);
 	check_no_leaks();
