@@ -8,69 +8,13 @@
 #include "harness/test.h"
 #include "profile/profile_priv.h"
 
-/*
- * A name that did not fit into its record is requested, and accepted if it begins with the known
- * part.
- */
-static void announce_cut(struct profile *p, uint64_t code, const char *name)
-{
-	static const char *const strings[] = {"t.py", NULL, NULL};
-	struct event e = {.ts = 1, .tid = 1, .type = PYP_REC_STRING};
-
-	for (uint32_t which = PYP_STR_FILENAME; which <= PYP_STR_NAME; which++) {
-		const char *str = strings[which] ? strings[which] : name;
-
-		e.u.string = (struct event_string){.code = code,
-						   .which = which,
-						   .units = 100,
-						   .bytes = (uint32_t)strlen(str),
-						   .kind = 1,
-						   .data = (const uint8_t *)str};
-		e.u.string.flags = which == PYP_STR_NAME ? PYP_STRING_TRUNCATED : 0;
-		profile_event(p, &e);
-	}
-	e = (struct event){.ts = 2, .tid = 1, .type = PYP_REC_CODE};
-	e.u.code.code = code;
-	profile_event(p, &e);
-	e = (struct event){.ts = 3, .tid = 1, .type = PYP_REC_ENTER};
-	e.u.call.frame = code + 1;
-	e.u.call.code = code;
-	profile_event(p, &e);
-	e.type = PYP_REC_LEAVE;
-	profile_event(p, &e);
-}
-
-Test(profile, names_that_were_cut)
-{
-	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
-	struct snapshot *s = snapshot_new();
-	struct snapshot_target target = {0};
-	bool whole = false, begun = false;
-
-	announce_cut(p, NUMBERED_CODE(12), "f1");
-	announce_cut(p, NUMBERED_CODE(13), "g1");
-	assert_ok(profile_snapshot(p, 10, 1, s, &target));
-	for (uint32_t i = 0; i < s->nfuncs; i++) {
-		whole |= strcmp(s->funcs[i].name, "f12") == 0;
-		begun |= strcmp(s->funcs[i].name, "g1") == 0;
-	}
-	cr_assert(whole && begun);
-	snapshot_free(s);
-	profile_free(p);
-	check_no_leaks();
-}
-
 static void send_string(struct profile *p, uint64_t code, uint32_t which, unsigned int kind,
-			const void *data, uint32_t bytes, uint8_t flags)
+			const void *data, uint32_t bytes)
 {
 	struct event e = {.ts = 1, .tid = 1, .type = PYP_REC_STRING};
 
-	e.u.string = (struct event_string){.code = code,
-					   .which = which,
-					   .kind = (uint8_t)kind,
-					   .bytes = bytes,
-					   .flags = flags,
-					   .data = data};
+	e.u.string = (struct event_string){
+		.code = code, .which = which, .kind = (uint8_t)kind, .bytes = bytes, .data = data};
 	profile_event(p, &e);
 }
 
@@ -96,9 +40,9 @@ Test(names, of_all_kinds)
 	struct profile *p = profile_new(NULL, NULL, NULL);
 	struct snapshot *s;
 
-	send_string(p, 5, PYP_STR_FILENAME, 1, "caf\xe9", 4, 0);
-	send_string(p, 5, PYP_STR_NAME, 2, ucs2, sizeof(ucs2), 0);
-	send_string(p, 5, PYP_STR_QUALNAME, 4, ucs4, sizeof(ucs4), 0);
+	send_string(p, 5, PYP_STR_FILENAME, 1, "caf\xe9", 4);
+	send_string(p, 5, PYP_STR_NAME, 2, ucs2, sizeof(ucs2));
+	send_string(p, 5, PYP_STR_QUALNAME, 4, ucs4, sizeof(ucs4));
 	send_code(p, 5, 77);
 	profile_send(p, 10, PYP_REC_ENTER, 1, 5, 0);
 	s = profile_take(p, 10);
@@ -111,25 +55,6 @@ Test(names, of_all_kinds)
 	check_no_leaks();
 }
 
-/* A string that the BPF program could not read is requested; those that it read are kept. */
-Test(names, unreadable)
-{
-	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
-	struct snapshot *s;
-
-	send_string(p, NUMBERED_CODE(3), PYP_STR_FILENAME, 1, "mine.py", 7, 0);
-	send_string(p, NUMBERED_CODE(3), PYP_STR_NAME, 1, NULL, 0, PYP_STRING_UNREADABLE);
-	send_code(p, NUMBERED_CODE(3), 9);
-	profile_send(p, 10, PYP_REC_ENTER, 1, NUMBERED_CODE(3), 0);
-	s = profile_take(p, 10);
-	cr_assert_str_eq(only_func(s)->filename, "mine.py");
-	cr_assert_str_eq(only_func(s)->name, "f3");
-	cr_assert_eq(only_func(s)->firstlineno, 9);
-	snapshot_free(s);
-	profile_free(p);
-	check_no_leaks();
-}
-
 static void send_names(struct profile *p, uint64_t code, const char *name, unsigned int first,
 		       unsigned int end)
 {
@@ -137,66 +62,7 @@ static void send_names(struct profile *p, uint64_t code, const char *name, unsig
 		[PYP_STR_FILENAME] = "a.py", [PYP_STR_NAME] = name, [PYP_STR_QUALNAME] = name};
 
 	for (unsigned int i = first; i < end; i++)
-		send_string(p, code, i, 1, strings[i], (uint32_t)strlen(strings[i]), 0);
-}
-
-/*
- * A probe's program announces f and is interrupted after `at` of its strings by one that announces
- * g and f.
- */
-static void announce_nested(struct profile *p, unsigned int at)
-{
-	send_names(p, 8, "f", 0, at);
-	send_names(p, 16, "g", 0, 3);
-	send_code(p, 16, 1);
-	send_names(p, 8, "f", 0, 3);
-	send_code(p, 8, 2);
-	send_names(p, 8, "f", at, 3);
-	send_code(p, 8, 2);
-}
-
-Test(names, of_announcements_within_each_other)
-{
-	for (unsigned int at = 0; at <= 3; at++) {
-		struct profile *p = profile_new(NULL, NULL, NULL);
-		struct snapshot *s;
-
-		announce_nested(p, at);
-		profile_send(p, 10, PYP_REC_ENTER, 1, 8, 0);
-		profile_send(p, 11, PYP_REC_ENTER, 2, 16, 1);
-		s = profile_take(p, 30);
-		cr_assert_eq(s->nfuncs, 2);
-		for (uint32_t i = 0; i < 2; i++) {
-			cr_assert_str_eq(s->funcs[i].filename, "a.py");
-			cr_assert_str_eq(s->funcs[i].name,
-					 s->funcs[i].firstlineno == 2 ? "f" : "g");
-			cr_assert_eq(s->funcs[i].variant, 0);
-		}
-		snapshot_free(s);
-		profile_free(p);
-	}
-	check_no_leaks();
-}
-
-/* Of many announcements without an end, the first ones are dropped; a thread has few. */
-Test(names, without_an_end)
-{
-	struct profile *p = profile_new(NULL, NULL, NULL);
-	struct snapshot *s;
-
-	for (uint64_t code = 0x1000; code < 0x9000; code += 8)
-		send_names(p, code, "lost", 0, 2);
-	send_names(p, 8, "f", 0, 1);
-	send_names(p, 16, "g", 0, 2);
-	send_names(p, 8, "f", 1, 3);
-	send_code(p, 8, 2);
-	profile_send(p, 10, PYP_REC_ENTER, 1, 8, 0);
-	s = profile_take(p, 30);
-	cr_assert_str_eq(only_func(s)->name, "f");
-	cr_assert_str_eq(only_func(s)->filename, "a.py");
-	snapshot_free(s);
-	profile_free(p);
-	check_no_leaks();
+		send_string(p, code, i, 1, strings[i], (uint32_t)strlen(strings[i]));
 }
 
 static void send_late(struct profile *p, uint64_t code, const char *name)
@@ -232,39 +98,6 @@ Test(names, that_come_when_the_code_is_freed)
 	}
 	cr_assert_neq(s->funcs[0].firstlineno, s->funcs[1].firstlineno);
 	snapshot_free(s);
-	profile_free(p);
-	check_no_leaks();
-}
-
-Test(names, unreadable_for_good)
-{
-	struct profile *p = profile_new(NULL, NULL, NULL);
-	struct snapshot *s;
-
-	send_string(p, 5, PYP_STR_NAME, 1, "f", 1, 0);
-	send_code(p, 5, 9);
-	profile_send(p, 10, PYP_REC_ENTER, 1, 5, 0);
-	s = profile_take(p, 10);
-	cr_assert_str_eq(only_func(s)->filename, "<unreadable>");
-	cr_assert_str_eq(only_func(s)->name, "f");
-	cr_assert_null(only_func(s)->qualname);
-	snapshot_free(s);
-	profile_free(p);
-	check_no_leaks();
-}
-
-/* If more announcements are in progress than are kept, the oldest ones are requested again. */
-Test(names, many_in_progress)
-{
-	struct profile *p = profile_new(NULL, NULL, NULL);
-	struct event e = {.ts = 1, .type = PYP_REC_STRING};
-
-	for (uint32_t tid = 1; tid <= 200; tid++) {
-		e.tid = tid;
-		e.u.string = (struct event_string){
-			.code = tid, .kind = 1, .bytes = 1, .data = (const uint8_t *)"x"};
-		profile_event(p, &e);
-	}
 	profile_free(p);
 	check_no_leaks();
 }
