@@ -19,6 +19,8 @@ Test(merge_threads, adds_equal_paths)
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example), *m = NULL;
 	const struct snapshot_node *n;
 
+	assert_ok(snapshot_reserve_columns(s, COLUMN_BIT(COLUMN_vcsw), s->nnodes));
+	s->adding.nodes.cap = 1;
 	s->nodes[s->threads[0].root].self[SNAPSHOT_WALL] = 5;
 	s->nodes[s->threads[1].root].self[SNAPSHOT_WALL] = 6;
 	assert_ok(merge_threads(s, NULL, &m));
@@ -29,6 +31,7 @@ Test(merge_threads, adds_equal_paths)
 	cr_assert(n[2].parent == 1 && n[2].calls == 10 && n[2].inflight == 1);
 	cr_assert(n[2].self[SNAPSHOT_CPU] == 12 && n[2].self[SNAPSHOT_WALL] == 22);
 	cr_assert(n[3].parent == 0 && n[3].func == n[2].func && n[3].calls == 1);
+	cr_assert(snapshot_columns(m) == 0 && m->adding.nodes.cap == 0, "none of its own");
 }
 
 Test(merge_threads, only_selected_threads)
