@@ -254,8 +254,7 @@ static struct snapshot_coro lifetimes(const struct snapshot *s, uint32_t pid,
  */
 Test(correct, lifetimes_of_several_processes)
 {
-	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\ntarget 43\ntarget 44\n"
-							     "thread 42 42 a\n"
+	_cleanup_(snapshot_freep) struct snapshot *s = build("thread 42 42 a\n"
 							     "main a.py:1 2 100000\n"
 							     "  main a.py:1 2 50000\n"
 							     "thread 43 43 b\n"
