@@ -503,6 +503,43 @@ Test(progress, windows_by_hand)
 		  e.progress.shown_without == 30);
 }
 
+static void fold_marked(struct estimate_rig *m, uint64_t gap_ns, unsigned int marks)
+{
+	estimate_gap(&m->e, gap_ns);
+	for (unsigned int i = 0; i < marks; i++)
+		estimate_mark(&m->e);
+	assert_ok(estimate_fold(&m->e, &m->tree, FUNCS, 1000, &estimate_rig_no_cost, 1));
+}
+
+/* The first window has a weight of 2 and, after the next gap, of 3; the second one of 2. */
+Test(progress, sums_by_hand)
+{
+	struct estimate_rig m;
+	const struct estimate_marked *s = &m.e.progress.marked;
+
+	estimate_rig_init(&m);
+	estimate_count_marks(&m.e, true, 0);
+	estimate_rig_seen(&m, m.f, 4, 30, 30);
+	estimate_rig_seen(&m, m.g, 1, 0, 0);
+	fold_marked(&m, 1000, 2);
+	estimate_rig_seen(&m, m.f, 5, 10, 10);
+	fold_marked(&m, 2000, 1);
+	cr_assert(s->all_calls == 25 && s->all_marks == 8);
+	cr_assert(s->calls == 25 && s->marks == 8 && s->cpu == 110);
+	cr_assert(s->c2 == 200 && s->m2 == 26 && s->cm == 70);
+	cr_assert(s->cpu2 == 5600 && s->c_cpu == 1000);
+	cr_assert(m.e.funcs[F].marked.calls == 22 && m.e.funcs[F].marked.c2 == 146);
+	cr_assert(m.e.funcs[F].marked.cm == 58 && m.e.funcs[G].marked.cm == 6 * 2);
+	/* Other windows have none. */
+	estimate_count_marks(&m.e, false, 0);
+	estimate_rig_seen(&m, m.f, 5, 10, 10);
+	fold_marked(&m, 2000, 1);
+	cr_assert(s->all_calls == 0 && s->calls == 0 && s->c2 == 0);
+	cr_assert(m.e.funcs[F].marked.calls == 0 && m.e.calls == 25 + 3 * 5);
+	estimate_rig_deinit(&m);
+	check_no_leaks();
+}
+
 /* Of a gap of 100 ns the last 30 are unlike the window before, of which 70 remain. */
 Test(progress, gaps_by_hand)
 {
@@ -510,6 +547,11 @@ Test(progress, gaps_by_hand)
 
 	for (int on = 0; on <= 1; on++) {
 		estimate_rig_init(&m);
+		estimate_gap(&m.e, 100);
+		estimate_count_marks(&m.e, false, 30);
+		cr_assert(m.e.windows == 0 && m.e.all_ns == 0 && m.e.gap_ns == 30,
+			  "no window before");
+		m.e.gap_ns = 0;
 		estimate_rig_seen(&m, m.f, 30, 5, 5);
 		assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 10, &estimate_rig_no_cost, 1));
 		estimate_gap(&m.e, 100);

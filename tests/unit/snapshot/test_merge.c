@@ -178,6 +178,59 @@ Test(merge, of_two_periods)
 	check_no_leaks();
 }
 
+static void assert_copied(const char *copy, const char *of, const char *what)
+{
+	cr_assert(copy != of && strcmp(copy, of) == 0, "%s", what);
+}
+
+#define COPIED(member) assert_copied(m->member, s->member, #member)
+
+/* The sources can be freed. */
+Test(merge, borrows_nothing)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = period(1), *m = NULL;
+	static struct snapshot_call calls[] = {{"read", 5, 1}};
+	static struct snapshot_wait waits[] = {{.pid = 42, .syscall = "futex"}};
+	static struct snapshot_line lines[] = {{.line = 1}};
+
+	s->builtins_of = "len";
+	s->targets[0].mechanism = "a link";
+	s->targets[0].self_test = "passed";
+	s->targets[0].warnings = "a JIT";
+	s->targets[0].windows.unsampled = "no timers";
+	s->targets[0].waits.other = calls;
+	s->targets[0].waits.nother = 1;
+	s->targets[0].beside.trace.of = (const uint64_t[]){1};
+	s->threads[0].entry = "work";
+	s->funcs[0].qualname = "C.main";
+	s->funcs[0].lines = lines;
+	s->funcs[0].nlines = 1;
+	s->waits = waits;
+	s->nwaits = 1;
+	m = merge((const struct snapshot *[]){s}, 1);
+	COPIED(host);
+	COPIED(kernel);
+	COPIED(program);
+	COPIED(builtins_of);
+	COPIED(targets[0].cmdline);
+	COPIED(targets[0].exe);
+	COPIED(targets[0].python_file);
+	COPIED(targets[0].python_version);
+	COPIED(targets[0].build_id);
+	COPIED(targets[0].mechanism);
+	COPIED(targets[0].self_test);
+	COPIED(targets[0].warnings);
+	COPIED(targets[0].windows.unsampled);
+	COPIED(targets[0].waits.other[0].name);
+	COPIED(threads[0].name);
+	COPIED(threads[0].entry);
+	COPIED(funcs[0].filename);
+	COPIED(funcs[0].name);
+	COPIED(funcs[0].qualname);
+	COPIED(waits[0].syscall);
+	cr_assert(m->funcs[0].lines != lines && !m->targets[0].beside.trace.of);
+}
+
 /* What was so in one period was so in the whole run, but it was corrected only if both were. */
 Test(merge, what_differs)
 {
