@@ -7,6 +7,8 @@
 #include <math.h>
 
 #include "estimate/estimate_priv.h"
+#include "estimate/taken.h"
+#include "estimate/window.h"
 #include "harness/estimate_rig.h"
 #include "harness/reports.h"
 #include "harness/test.h"
@@ -435,6 +437,102 @@ Test(estimate, one_window_has_no_error)
 	cr_assert_lt(estimate_rig_variance(&m, F, SNAPSHOT_CALLS), 0);
 	estimate_rig_deinit(&m);
 	check_no_leaks();
+}
+
+/* One window ------------------------------------------------------------------------------- */
+
+static const struct cost eleven = {.known = true, .before = {10, 20, 30}, .after = {1, 2, 3}};
+
+/* Calls take 11 ns, returns 22, suspensions 33; at least 25 ns are left for each of these. */
+static void open_window(struct window *w, uint64_t length_ns)
+{
+	uint64_t end;
+
+	*w = (struct window){.begin_ts = 1000};
+	window_open(w, length_ns, &eleven);
+	cr_assert_eq(window_shown(w, 999), 0);
+	cr_assert(window_admit(w, 1100, COST_ENTER, &end));
+	cr_assert_eq(window_shown(w, 1100), 100 - 11);
+	cr_assert(window_admit(w, 1110, COST_LEAVE, &end));
+	cr_assert_eq(window_shown(w, 1110), 110 - 33);
+	for (int i = 0; i < 3; i++)
+		cr_assert(window_admit(w, 1111, COST_YIELD, &end));
+	cr_assert_eq(window_shown(w, 1111), 111, "not more than has passed");
+	cr_assert_eq(window_shown(w, 1200), 5 * 25);
+	cr_assert_eq(window_shown(w, 1300), 300 - 132);
+	cr_assert(w->events == 5 && w->taken == 132 && w->taken_ever == 132);
+}
+
+Test(window, ends_at_its_limit)
+{
+	struct window w;
+	uint64_t end = 0;
+
+	open_window(&w, 500);
+	cr_assert(window_close(&w, 1500, &end) == 368 && end == 1500);
+	cr_assert(window_close(&w, 1632, &end) == 500 && end == 1632);
+	cr_assert(window_close(&w, 2000, &end) == 500 && end == 1632);
+	cr_assert(window_admit(&w, 1631, COST_ENTER, &end));
+	w.events--, w.taken -= 11;
+	cr_assert(!window_admit(&w, 1632, COST_LEAVE, &end) && end == 1632);
+	cr_assert(!window_admit(&w, 2000, COST_YIELD, &end) && end == 1632);
+	cr_assert(w.shown_ns == 500 && w.events == 5 && w.taken == 132);
+	window_discard(&w, COST_ENTER);
+	cr_assert_eq(w.taken_ever, 132 + 11 + 22 + 33 + 11, "whether it was shown or not");
+	window_open(&w, 0, &eleven);
+	cr_assert(w.limit_ns == UINT64_MAX && !w.shown_ns && !w.events && !w.taken);
+	cr_assert_eq(w.taken_ever, 209);
+}
+
+Test(window, in_parts)
+{
+	struct window w;
+	uint64_t end;
+
+	open_window(&w, 0);
+	cr_assert_eq(window_part(&w, 1300), 168);
+	cr_assert_eq(window_part(&w, 1300), 0);
+	cr_assert_eq(window_part(&w, 1290), 0);
+	cr_assert_eq(window_part(&w, 1310), 10);
+	cr_assert_eq(window_close(&w, 1500, &end), 368 - 178);
+	cr_assert_eq(window_close(&w, 1300, &end), 0);
+	cr_assert_eq(window_rescale(&w, 190, 2), 190, "parts cannot be corrected");
+	window_clear(&w);
+	cr_assert(!w.events && !w.taken && window_part(&w, 1300) == 300);
+}
+
+/* If hits cost more than assumed, less was shown. */
+Test(window, rescaled)
+{
+	struct window w;
+
+	open_window(&w, 0);
+	cr_assert_eq(window_rescale(&w, 1000, 1.5), 1000 - 66);
+	cr_assert_eq(window_rescale(&w, 1000, 0.5), 1000 + 66);
+	cr_assert_eq(window_rescale(&w, 258, 2), 126);
+	cr_assert_eq(window_rescale(&w, 256, 2), 125, "25 ns for each event");
+}
+
+/* Five activations, two of which were suspended; with seven callees, three of which were. */
+Test(window, time_of_probes)
+{
+	const struct taken_ends own = {5, 2}, callees = {7, 3}, odd = {1, 2};
+	const struct cost unknown = {.before = {10, 20, 30}};
+	struct node n = {.func = SNAPSHOT_NONE, .self = {30, 100}};
+
+	cr_assert_eq(taken_of(&eleven, own, callees, false),
+		     5 * 1 + 3 * 20 + 2 * 30 + 7 * 10 + 4 * 2 + 3 * 3);
+	cr_assert_eq(taken_of(&eleven, own, callees, true), 5 * 1 + 3 * 20 + 2 * 30 + 5 * (10 + 2),
+		     "without callees, and with the callers' part");
+	cr_assert_eq(taken_of(&eleven, odd, odd, false), 1 + 2 * 30 + 10 + 2 * 3);
+	cr_assert_eq(taken_of(&unknown, own, callees, false), 0);
+	cr_assert(!taken_is_pseudo(&n) && taken_waiting(&n) == 70);
+	n = (struct node){.func = FUNC_TRUNCATED, .self = {100, 30}};
+	cr_assert(taken_is_pseudo(&n) && taken_waiting(&n) == 0);
+	n.func = FUNC_GC;
+	cr_assert(!taken_is_pseudo(&n), "collections have events");
+	n.func = F;
+	cr_assert(!taken_is_pseudo(&n));
 }
 
 /* The cost of a window --------------------------------------------------------------------- */

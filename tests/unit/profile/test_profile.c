@@ -102,6 +102,45 @@ Test(names, that_come_when_the_code_is_freed)
 	check_no_leaks();
 }
 
+/* By the flags of their code; their frames' entries say that they can be suspended. */
+Test(names, kinds_of_coroutines)
+{
+	static const struct {
+		uint32_t flags;
+		enum snapshot_coro_kind kind;
+	} cases[] = {
+		{0, SNAPSHOT_GENERATOR},
+		{PYP_CO_COROUTINE, SNAPSHOT_COROUTINE},
+		{PYP_CO_ASYNC_GENERATOR, SNAPSHOT_ASYNC_GENERATOR},
+		{PYP_CO_ASYNC_GENERATOR | PYP_CO_COROUTINE, SNAPSHOT_ASYNC_GENERATOR},
+	};
+
+	for (uint64_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct profile *p = profile_new(NULL, NULL, NULL);
+		struct event e = {.ts = 1, .tid = 1, .type = PYP_REC_CODE};
+		struct snapshot *s;
+
+		send_names(p, 8, "f", 0, 2);
+		e.u.code.code = 8;
+		e.u.code.flags = cases[i].flags;
+		profile_event(p, &e);
+		e = (struct event){.ts = 10, .tid = 1, .type = PYP_REC_ENTER};
+		e.arg = PYP_ENTER_GENERATOR | PYP_ENTER_START;
+		e.u.call.frame = 1;
+		e.u.call.code = 8;
+		profile_event(p, &e);
+		if (i == 1)
+			profile_ends_are_hidden(p);
+		s = profile_take(p, 30);
+		cr_assert(s->ncoros == 1 && s->coros[0].kind == cases[i].kind, "%lu", i);
+		cr_assert(s->coros[0].pid == 42 && s->coros[0].ends_hidden == (i == 1));
+		cr_assert(s->coros[0].started == 1 && s->coros[0].running[SNAPSHOT_WALL] == 20);
+		snapshot_free(s);
+		profile_free(p);
+	}
+	check_no_leaks();
+}
+
 Test(snapshot, two_profiles_share_functions)
 {
 	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
@@ -172,6 +211,45 @@ static struct added add_children(uint32_t n)
 	ret.bytes = (double)snapshot_bytes(s);
 	snapshot_free(s);
 	return ret;
+}
+
+/*
+ * Two threads that could run when a window of 1 us opened: the first one's first event comes after 400 ns, the
+ * other has none. The process's CPU time that these events do not show is divided in proportion.
+ */
+static void check_gaps(uint64_t cpu_ns, uint64_t first, uint64_t second)
+{
+	const struct pyp_chain_frame frame = {.frame = 1, .code = NUMBERED_CODE(0)};
+	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
+	struct initial_stack initial = {.name = "", .running = true, .frames = &frame, .n = 1};
+	struct snapshot *s;
+
+	profile_in_windows(p);
+	profile_begin(p, 1000);
+	profile_limit(p, 0, &(struct cost){.known = false});
+	for (initial.tid = 1; initial.tid <= 2; initial.tid++)
+		profile_add_initial(p, 1010, &initial);
+	profile_send(p, 1400, PYP_REC_ENTER, 2, NUMBERED_CODE(1), 1);
+	profile_send(p, 1500, PYP_REC_LEAVE, 2, 0, 0);
+	cr_assert_eq(profile_window_end(p, 2000, cpu_ns, 1), 1000);
+	s = profile_take(p, 2000);
+	cr_assert_eq(s->nthreads, 2);
+	cr_assert_eq(s->threads[0].total[SNAPSHOT_CPU], 600 + first);
+	cr_assert_eq(s->threads[1].total[SNAPSHOT_CPU], second);
+	cr_assert(s->threads[0].total[SNAPSHOT_WALL] == 1000 &&
+		  s->threads[1].total[SNAPSHOT_WALL] == 1000);
+	snapshot_free(s);
+	profile_free(p);
+}
+
+Test(profile, gaps_at_the_beginning_of_windows)
+{
+	check_gaps(600 + 700, 200, 500);
+	check_gaps(600 + 1400, 400, 1000);
+	check_gaps(600 + 5000, 400, 1000);
+	check_gaps(600, 0, 0);
+	check_gaps(500, 0, 0);
+	check_no_leaks();
 }
 
 /* Two threads make 3 and 1 of 4 calls in a window, and pass these numbers of marks. */
