@@ -187,6 +187,16 @@ Test(line_counts, reused_addresses)
 	e.u.code.code = CODE(0);
 	profile_event(p, &e);
 	cr_assert(p->lines.ntables == 1 && p->lines.bytes == each);
+	e.type = PYP_REC_CODE; /* its predecessor's end was not reported */
+	e.u.code.code = CODE(1);
+	e.u.code.firstlineno = FIRST;
+	profile_event(p, &e);
+	cr_assert(p->lines.ntables == 0 && p->lines.bytes == 0);
+	sample(p, CODE(1), 0);
+	cr_assert_eq(target.asked, 3);
+	target.asked = 2;
+	e.type = PYP_REC_CODE_FREE;
+	e.u.code.code = CODE(0);
 	sample(p, CODE(1), 0);
 	cr_assert_eq(target.asked, 2);
 	sample(p, CODE(0), 0);

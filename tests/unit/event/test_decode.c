@@ -469,6 +469,10 @@ Test(decode, ranges_of_the_rest)
 	REFUSES(PYP_REC_BLOCK, DECODE_FIELD, block.address = UINT64_C(1) << 56);
 	ACCEPTS(PYP_REC_BLOCK, block.address = (UINT64_C(1) << 56) - 1);
 	ACCEPTS(PYP_REC_MEMORY, memory.pools = 0);
+	ACCEPTS(PYP_REC_MEMORY, h.arg = PYP_MEMORY_LOST | PYP_MEMORY_STACK);
+	ACCEPTS(PYP_REC_BLOCK, h.arg = PYP_MEMORY_LOST | PYP_MEMORY_STACK | PYP_BLOCK_UNMAP);
+	ACCEPTS(PYP_REC_FORK, h.arg = PYP_FORK_SHARED);
+	ACCEPTS(PYP_REC_EXEC, h.arg = PYP_EXEC_OTHER_THREAD);
 	ACCEPTS(PYP_REC_MEMORY, memory.resident = (INT64_C(1) << 56) - 4096);
 	REFUSES(PYP_REC_MEMORY, DECODE_FIELD, memory.resident = INT64_C(1) << 56);
 	ACCEPTS(PYP_REC_MEMORY, memory.mapped = 4096 - (INT64_C(1) << 56));
@@ -677,6 +681,32 @@ Test(decode, sample_bounds)
 	s = sample_of(PYP_REC_SAMPLE);
 	s.r.h.arg = 64;
 	cr_assert_eq(decode(&s, &ev), DECODE_FIELD);
+}
+
+/* All flags of a stack at once, or those of a change of memory, which is no period. */
+Test(decode, sample_flags)
+{
+	const struct {
+		uint16_t arg;
+		uint64_t period;
+		enum decode_error err;
+	} cases[] = {
+		{PYP_SAMPLE_LAST | PYP_SAMPLE_TRUNCATED, 9, DECODE_OK},
+		{PYP_SAMPLE_LAST | PYP_SAMPLE_MEMORY, 0, DECODE_OK},
+		{PYP_SAMPLE_LAST | PYP_SAMPLE_MEMORY, 1, DECODE_FIELD},
+		{PYP_SAMPLE_MEMORY | PYP_SAMPLE_WAIT, 0, DECODE_FIELD},
+		{PYP_SAMPLE_MEMORY | PYP_SAMPLE_METHOD, 0, DECODE_FIELD},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sample s = sample_of(PYP_REC_SAMPLE);
+		struct event ev;
+
+		s.r.h.arg = cases[i].arg;
+		s.r.sample.first = 0;
+		s.r.sample.period = cases[i].period;
+		cr_assert_eq(decode(&s, &ev), cases[i].err, "%zu", i);
+	}
 }
 
 /* The period of a wait's stack says how likely it was; it must be possible. */

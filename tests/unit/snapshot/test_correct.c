@@ -7,6 +7,7 @@
 
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "snapshot/waits.h"
 #include "stats/view.h"
 
 /* Different enough to identify each cost: calls 10+100, returns 1+1000, yields 3+5000 */
@@ -356,4 +357,36 @@ Test(correct, no_drag_where_nothing_is_left)
 	assert_ok(snapshot_correct(s));
 	cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], 0);
 	check_sums(s);
+}
+
+/*
+ * Reasons for waiting are scaled to what is left of it: in f 301 of 600 ns, where files and sockets are two thirds
+ * of the largest one; in g nothing. The largest ones take what rounding leaves.
+ */
+Test(correct, reasons_fit_what_is_left)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
+							     "thread 42 43 worker\n"
+							     "main a.py:1 1 100 400\n"
+							     "  f a.py:2 1 100 401\n"
+							     "  g a.py:3 1 100 50\n");
+	static const int columns[] = {COLUMN_lock, COLUMN_sleep, COLUMN_io, COLUMN_io_disk,
+				      COLUMN_io_socket};
+	static const uint64_t before[][5] = {{100, 200, 0, 0, 0}, {100, 200, 300, 100, 200}},
+			      after[][5] = {{100, 200, 0, 0, 0}, {50, 100, 151, 50, 101}, {0}};
+
+	for (int k = 0; k < 5; k++) {
+		assert_ok(snapshot_reserve_columns(s, COLUMN_BIT(columns[k]), s->nnodes));
+		for (uint32_t i = 0; i < 3; i++)
+			s->columns[columns[k]][1 + i] = before[i ? 1 : 0][k];
+	}
+	snapshot_fit_waits(s);
+	cr_assert_eq(snapshot_figure(s, COLUMN_sleep, 2), 200, "not measured");
+	s->measured = COLUMN_WAITS;
+	snapshot_fit_waits(s);
+	for (uint32_t i = 0; i < 3; i++)
+		for (int k = 0; k < 5; k++)
+			cr_assert_eq(snapshot_figure(s, columns[k], 1 + i), after[i][k], "%u, %d",
+				     i, k);
+	cr_assert_eq(snapshot_columns(s) & COLUMN_BIT(COLUMN_gil), 0);
 }
