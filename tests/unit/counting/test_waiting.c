@@ -289,6 +289,28 @@ Test(waiting, time_in_run_queues_moves_to_its_reason)
 	check_no_leaks();
 }
 
+/* A quarter of each of two waits was in a run queue, and of what these stand for. */
+Test(waiting, weights_in_run_queues)
+{
+	struct profile *p = new_profile();
+	struct snapshot *s;
+
+	out(p, 1, SYS_SLEEP, 1000);
+	in(p, 1, 100);
+	stack(p, 1, 1, PYP_SAMPLE_WAIT, THRESHOLD);
+	out(p, 1, SYS_SLEEP, 1025);
+	in(p, 1, 200);
+	stack(p, 1, 2, PYP_SAMPLE_WAIT, THRESHOLD);
+	out(p, 1, SYS_SLEEP, 1075);
+	s = take(p);
+	check_sums(s);
+	cr_assert(of(s, "f1", COLUMN_runnable) == 37 && of(s, "f2", COLUMN_runnable) == 38);
+	cr_assert(of(s, "f1", COLUMN_sleep) == 112 && of(s, "f2", COLUMN_sleep) == 113);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
 /* Not more than the wait took, not less than nothing, and only if it was known before, too. */
 Test(waiting, times_in_run_queues_that_are_odd)
 {
