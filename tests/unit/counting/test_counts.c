@@ -7,6 +7,7 @@
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
 #include "profile/profile.h"
+#include "stack/codes.h"
 #include "stats/view.h"
 
 #define ID(i) (PYP_COUNT_FIRST + (uint32_t)(i))
@@ -398,6 +399,43 @@ Test(tally, errors_without_waiting)
 	assert_ok(samples_errors(s, 0, 10, &waiting));
 	cr_assert_eq(s->funcs[0].variance[SNAPSHOT_TOT_WALL], 100);
 	cr_assert_eq(s->funcs[0].variance[SNAPSHOT_CUM_WALL], 100);
+}
+
+static void count_by_func(struct samples_by_func *b, struct codes *codes, struct event_sample s)
+{
+	const uint64_t stack[] = {NUMBERED_CODE(300), NUMBERED_CODE(1)};
+
+	s.codes = stack;
+	samples_by_func_add(b, codes, &s);
+}
+
+/* The innermost Python function; a C function on top of it is not one. */
+Test(tally, samples_by_function)
+{
+	struct samples_by_func b = {.of = NULL};
+	struct codes *codes = calloc(1, sizeof(*codes));
+	uint32_t one, all;
+
+	assert_ok(codes_init(codes, 1000, 1 << 20, numbered_resolve, NULL));
+	for (unsigned int i = 1; i < 300; i++)
+		codes_func(codes, NUMBERED_CODE(i));
+	one = codes_func(codes, NUMBERED_CODE(1));
+	all = codes_func(codes, NUMBERED_CODE(300));
+	count_by_func(&b, codes, (struct event_sample){.count = 0});
+	cr_assert(b.outside == 1 && !b.of);
+	count_by_func(&b, codes, (struct event_sample){.count = 2, .flags = PYP_SAMPLE_NATIVE});
+	cr_assert(b.of[one] == 1 && b.n > one && b.n <= 256);
+	count_by_func(&b, codes, (struct event_sample){.count = 2});
+	cr_assert(b.of[all] == 1 && b.of[one] == 1 && b.n > all);
+	count_by_func(&b, codes, (struct event_sample){.count = 2, .first = 64});
+	count_by_func(&b, codes, (struct event_sample){.count = 1, .flags = PYP_SAMPLE_METHOD});
+	cr_assert(b.of[all] == 1 && b.of[one] == 1 && b.outside == 2);
+	samples_by_func_clear(&b);
+	cr_assert(b.of[all] == 0 && b.of[one] == 0 && b.outside == 0);
+	samples_by_func_deinit(&b);
+	codes_deinit(codes);
+	free(codes);
+	check_no_leaks();
 }
 
 Test(tally, samples_in_parts)

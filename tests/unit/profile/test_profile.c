@@ -213,6 +213,58 @@ static struct added add_children(uint32_t n)
 	return ret;
 }
 
+static void send_sample(struct profile *p, unsigned int func, bool before)
+{
+	const uint64_t codes[] = {NUMBERED_CODE(func), NUMBERED_CODE(0)};
+	struct event e = {.ts = 200, .tid = 1, .type = PYP_REC_SAMPLE};
+
+	e.u.sample = (struct event_sample){.count = 2,
+					   .flags = PYP_SAMPLE_LAST,
+					   .offset = PYP_SAMPLE_NO_OFFSET,
+					   .codes = codes};
+	if (before)
+		profile_sample_before(p, &e);
+	else
+		profile_event(p, &e);
+}
+
+/* Of functions that were traced; f5 was not, so its samples are outside. */
+Test(profile, samples_beside_a_trace)
+{
+	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
+	struct snapshot *s;
+	uint32_t at = 0;
+
+	for (int i = 0; i < 3; i++)
+		send_sample(p, 1, true);
+	send_sample(p, 5, true);
+	profile_is_sampled(p);
+	profile_send(p, 100, PYP_REC_ENTER, 1, NUMBERED_CODE(0), 0);
+	profile_send(p, 100, PYP_REC_ENTER, 2, NUMBERED_CODE(1), 1);
+	for (int i = 0; i < 7; i++)
+		send_sample(p, i < 2 ? 5 : 1, false);
+	s = profile_take(p, 300);
+	cr_assert(s->nfuncs == 2 && s->targets[0].events == 2 && profile_samples(p) == 7);
+	while (strcmp(s->funcs[at].name, "f1") != 0)
+		at++;
+	cr_assert(s->targets[0].beside.trace.n == 2 && s->targets[0].beside.before.n == 2);
+	cr_assert(s->targets[0].beside.trace.of[at] == 5 &&
+		  s->targets[0].beside.trace.of[!at] == 0);
+	cr_assert_eq(s->targets[0].beside.trace.outside, 2);
+	cr_assert_eq(s->targets[0].beside.before.of[at], 3);
+	cr_assert_eq(s->targets[0].beside.before.outside, 1);
+	snapshot_free(s);
+	/* Those from before stay. */
+	profile_clear(p, 400);
+	s = profile_take(p, 400);
+	cr_assert_eq(s->targets[0].beside.before.of[0] + s->targets[0].beside.before.of[1], 3);
+	cr_assert_eq(s->targets[0].beside.trace.of[0] + s->targets[0].beside.trace.of[1], 0);
+	cr_assert_eq(s->targets[0].beside.trace.outside, 0);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
 /*
  * Two threads that could run when a window of 1 us opened: the first one's first event comes after 400 ns, the
  * other has none. The process's CPU time that these events do not show is divided in proportion.

@@ -91,6 +91,17 @@ Test(time, stolen_at_first)
 	       "      h 1 4000/4000\n");
 }
 
+/* What it used before tracing paused has no part in that. */
+Test(time, stolen_in_the_next_window)
+{
+	expect("begin; T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000; T1 +300000 enter 2 g 1; +0 "
+	       "end\n"
+	       "+10 begin; T1 +0 chain 1=f; T1 +10 enter 2 g 1; T1 +5 out 1000",
+	       "T1 300020/300025\n"
+	       "  f 1 300015/300020 *1\n"
+	       "    g 2 5/5 *1\n");
+}
+
 /* For a thread that had run before, the run time is unknown. */
 Test(time, not_known_at_first)
 {
