@@ -304,6 +304,31 @@ Test(profile, gaps_at_the_beginning_of_windows)
 	check_no_leaks();
 }
 
+/* The initial stack was read after the thread's first event, 5 ns after the window opened: these are the gap. */
+Test(profile, gap_before_a_chain)
+{
+	const struct pyp_chain_frame frame = {.frame = 1, .code = NUMBERED_CODE(0)};
+	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
+	struct initial_stack initial = {
+		.tid = 1, .name = "", .running = true, .frames = &frame, .n = 1};
+	struct event e = {.ts = 1005, .tid = 1, .type = PYP_REC_CHAIN};
+	struct snapshot *s;
+
+	profile_in_windows(p);
+	profile_begin(p, 1000);
+	profile_limit(p, 0, &(struct cost){.known = false});
+	profile_add_initial(p, 1010, &initial);
+	e.u.chain = (struct event_chain){.count = 1, .flags = PYP_CHAIN_LAST, .frames = &frame};
+	profile_event(p, &e);
+	cr_assert_eq(profile_window_end(p, 1100, 1000, 1), 100);
+	s = profile_take(p, 1100);
+	cr_assert(s->threads[0].total[SNAPSHOT_CPU] == 100 &&
+		  s->threads[0].total[SNAPSHOT_WALL] == 100);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
 /* Two threads make 3 and 1 of 4 calls in a window, and pass these numbers of marks. */
 static double usable_marks(unsigned int first, unsigned int second)
 {
