@@ -290,6 +290,74 @@ Test(estimate, gaps_are_shared_with_what_was_moved)
 	check_no_leaks();
 }
 
+/* All figures of a context are moved, those of the last window as well, and its samples. */
+Test(estimate, all_that_is_moved)
+{
+	const struct cost cost = {.known = true, .before = {1, 2, 3}, .after = {4, 5, 6}};
+	struct estimate_rig m;
+	struct estimate_node *n;
+	uint32_t a, b;
+	double taken;
+
+	estimate_rig_init(&m);
+	a = calltree_child(&m.tree, m.g, F);
+	b = calltree_child(&m.tree, m.root, G);
+	estimate_rig_seen(&m, m.f, 10, 1000, 1500);
+	estimate_rig_seen(&m, a, 1, 400, 1000);
+	m.tree.yields[m.f] = 2;
+	m.tree.yields[a] = 1;
+	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &cost, 1));
+	for (int i = 0; i < 5; i++)
+		assert_ok(estimate_sample(&m.e, &m.tree, i < 3 ? m.f : a));
+	taken = m.e.nodes[m.f].taken + m.e.nodes[a].taken;
+	cr_assert_gt(m.e.nodes[a].taken, 0);
+	assert_ok(estimate_move(&m.e, &m.tree, m.f, a));
+	assert_ok(estimate_move(&m.e, &m.tree, a, b));
+	n = &m.e.nodes[b];
+	cr_assert(n->calls == 11 && n->yields == 3 && n->cpu == 1400 && n->wait == 1100);
+	cr_assert(n->taken == taken && n->samples == 5 && m.e.samples == 5);
+	cr_assert(!estimate_has(&m.e, m.f) && !estimate_has(&m.e, a) && estimate_has(&m.e, b));
+	cr_assert(m.e.outermost[m.f] == 0 && m.e.outermost[a] == 0, "to be computed again");
+	estimate_gap(&m.e, 4000);
+	estimate_rig_seen(&m, m.g, 1, 1, 1);
+	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &cost, 1));
+	cr_assert(n->calls == 33 && n->yields == 9 && n->cpu == 4200 && n->wait == 3300);
+	cr_assert(n->taken == 3 * taken && n->samples == 5);
+	/* One that is newer than the windows has nothing. */
+	assert_ok(estimate_move(&m.e, &m.tree, m.e.n, b));
+	estimate_rig_deinit(&m);
+	check_no_leaks();
+}
+
+Test(estimate, contexts_that_have_figures)
+{
+	struct estimate_rig m;
+
+	estimate_rig_init(&m);
+	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &estimate_rig_no_cost, 1));
+	cr_assert(!estimate_has(&m.e, m.f) && !estimate_has(&m.e, m.e.n));
+	m.e.nodes[m.f] = (struct estimate_node){.calls = 1};
+	cr_assert(estimate_has(&m.e, m.f));
+	m.e.nodes[m.f] = (struct estimate_node){.cpu = 1};
+	cr_assert(estimate_has(&m.e, m.f));
+	m.e.nodes[m.f] = (struct estimate_node){.wait = 1};
+	cr_assert(estimate_has(&m.e, m.f));
+	m.e.nodes[m.f] = (struct estimate_node){.samples = 1};
+	cr_assert(estimate_has(&m.e, m.f));
+	m.e.nodes[m.f] = (struct estimate_node){.taken = 1};
+	cr_assert(!estimate_has(&m.e, m.f));
+	/* A window of no length shows nothing, and a gap alone is one. */
+	estimate_rig_seen(&m, m.f, 1, 1, 1);
+	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 0, &estimate_rig_no_cost, 1));
+	cr_assert(m.tree.nodes[m.f].calls == 1 && !estimate_sampled(&m.e));
+	estimate_own_cpu(&m.e, -5);
+	cr_assert_eq(m.e.own_cpu, 0);
+	estimate_gap(&m.e, 1);
+	cr_assert(estimate_sampled(&m.e));
+	estimate_rig_deinit(&m);
+	check_no_leaks();
+}
+
 /*
  * The probes' time is included in the figures, as in exact ones, but not in the comparison with the
  * clock.

@@ -584,9 +584,11 @@ Test(load, unknown_members_are_passed_over)
 	check_no_leaks();
 }
 
+/* One is longer than what is read at a time, several times. */
 Test(load, from_files)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(1), *l = NULL;
+	char *longer = snapshot_alloc(s, 600001, 1);
 	struct format_opts o = {0};
 	struct diag diag = {0};
 	char *dir = temp_dir_new(), path[256];
@@ -595,6 +597,12 @@ Test(load, from_files)
 	snprintf(path, sizeof(path), "%s/saved.json", dir);
 	assert_diag_ok(snapshot_load(path, &l, &diag), &diag);
 	cr_assert_eq(l->nnodes, s->nnodes);
+	snapshot_free(TAKE_PTR(l));
+	memset(longer, 'x', 600000);
+	s->targets[0].cmdline = longer;
+	report_save("json", s, &o, dir, "saved.json");
+	assert_diag_ok(snapshot_load(path, &l, &diag), &diag);
+	cr_assert_str_eq(l->targets[0].cmdline, longer);
 	assert_err(snapshot_load(dir, &l, &diag), -EISDIR);
 	diag_clear(&diag);
 	snprintf(path, sizeof(path), "%s/missing.json", dir);
