@@ -230,6 +230,60 @@ Test(rebuild, greenlet_durations)
 	check_no_leaks();
 }
 
+static const struct snapshot_func *func_named(const struct snapshot *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		if (strcmp(s->funcs[i].name, name) == 0)
+			return &s->funcs[i];
+	cr_assert_fail("no %s", name);
+	return NULL;
+}
+
+/* The shortest and the longest of three, one of which waits. */
+Test(rebuild, shortest_and_longest)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct snapshot *s;
+
+	event_script_run(es, "T1 enter 1 f; T1 +5 leave 1; T1 enter 1 f; T1 +3 leave 1\n"
+			     "T1 enter 1 f; T1 +2 out; T1 +7 in; T1 +2 leave 1; T1 enter 1 f");
+	s = event_script_snapshot(es);
+	cr_assert(s->nodes[1].min[SNAPSHOT_CPU] == 3 && s->nodes[1].max[SNAPSHOT_CPU] == 5);
+	cr_assert(s->nodes[1].min[SNAPSHOT_WALL] == 3 && s->nodes[1].max[SNAPSHOT_WALL] == 11);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+/*
+ * Durations do not contain the time of hits: of g's, 1 and 20 ns; of f's, the same and that of its callees: 11, and 22 or 33; of a
+ * generator's, 1 and 30. What is shorter has none left.
+ */
+Test(rebuild, durations_without_probes)
+{
+	const struct cost cost = {.known = true, .before = {10, 20, 30}, .after = {1, 2, 3}};
+	struct event_script *es = event_script_new(NULL);
+	struct snapshot *s;
+
+	profile_set_cost(event_script_profile(es), &cost);
+	event_script_run(es, "T1 enter 1 f; T1 +100 enter 2 g 1; T1 +200 leave 2\n"
+			     "T1 +100 enter 9 gen first 1; T1 +150 yield 9\n"
+			     "T1 +100 enter 3 h 1; T1 +15 leave 3; T1 +10 c-instant 1 abs\n"
+			     "T1 +25 leave 1; T1 enter 1 k; T1 +5 chain resync 1=k; T1 +5 leave 1");
+	s = event_script_snapshot(es);
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		cr_assert_eq(func_named(s, "g")->durations[c].max, 200 - 21);
+		cr_assert_eq(func_named(s, "gen")->durations[c].max, 150 - 31);
+		cr_assert_eq(func_named(s, "h")->durations[c].max, 0);
+		cr_assert_eq(func_named(s, "f")->durations[c].max,
+			     700 - (1 + 33 + 44 + 33 + 11 + 20));
+	}
+	cr_assert(!func_named(s, "<built-in method abs>")->durations, "it has no end");
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
 /*
  * Expected text, per function that runs in several steps: "a started partial ended steps running suspended total",
  * where the running time is CPU/wall.
