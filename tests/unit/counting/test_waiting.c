@@ -426,6 +426,42 @@ Test(waiting, stacks_that_are_ahead)
 	check_no_leaks();
 }
 
+/* One that stands for itself is certain; one that stands for two waits, and all without a stack, are not. */
+Test(waiting, stacks_that_are_ahead_for_certain)
+{
+	struct profile *p = new_profile();
+	struct snapshot *s;
+
+	stack(p, 1, 1, PYP_SAMPLE_WAIT | PYP_SAMPLE_AHEAD, 1);
+	out(p, 1, SYS_SLEEP, 0);
+	in(p, 1, 3000);
+	stack(p, 1, 2, PYP_SAMPLE_WAIT | PYP_SAMPLE_AHEAD, 2);
+	out(p, 1, SYS_SLEEP, 0);
+	in(p, 1, 100);
+	out(p, 1, SYS_SLEEP, 0);
+	in(p, 1, 500);
+	s = take(p);
+	check_sums(s);
+	cr_assert(of(s, "f1", COLUMN_sleep) == 3000 && of(s, "f2", COLUMN_sleep) == 600);
+	snapshot_free(s);
+	/* In progress, the first kind is where it is, and the other is shared. */
+	stack(p, 1, 1, PYP_SAMPLE_WAIT | PYP_SAMPLE_AHEAD, 1);
+	out(p, 1, SYS_SLEEP, 0);
+	now += 70;
+	s = take(p);
+	cr_assert(of(s, "f1", COLUMN_sleep) == 3070 && of(s, "f2", COLUMN_sleep) == 600);
+	snapshot_free(s);
+	in(p, 1, 0);
+	stack(p, 1, 1, PYP_SAMPLE_WAIT | PYP_SAMPLE_AHEAD, 2);
+	out(p, 1, SYS_SLEEP, 0);
+	now += 80;
+	s = take(p);
+	cr_assert(of(s, "f1", COLUMN_sleep) == 3070 && of(s, "f2", COLUMN_sleep) == 680);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
 /* The stack belongs to the wait that begins, even if the end of the one before was not reported. */
 Test(waiting, ahead_after_an_end_that_was_not_reported)
 {
