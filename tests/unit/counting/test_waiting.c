@@ -289,6 +289,58 @@ Test(waiting, time_in_run_queues_moves_to_its_reason)
 	check_no_leaks();
 }
 
+/* The kernel has measured all of the first wait as time in a run queue. */
+Test(waiting, delays_that_are_wrong)
+{
+	struct event e = {.tid = 1, .type = PYP_REC_DELAY};
+	struct profile *p = new_profile();
+	struct snapshot *s;
+
+	out(p, 1, SYS_SLEEP, 1000);
+	e.ts = now += 40;
+	profile_event(p, &e);
+	in(p, 1, 60);
+	stack(p, 1, 1, PYP_SAMPLE_WAIT, 0);
+	out(p, 1, SYS_SLEEP, 1100);
+	in(p, 1, 50);
+	stack(p, 1, 1, PYP_SAMPLE_WAIT, 0);
+	out(p, 1, SYS_SLEEP, 1120);
+	s = take(p);
+	check_sums(s);
+	cr_assert(of(s, "f1", COLUMN_sleep) == 130 && of(s, "f1", COLUMN_runnable) == 20);
+	cr_assert_eq(s->targets[0].unsplit_waits, 1);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
+/* What happened before tracing began, or after it has ended */
+Test(waiting, outside_of_the_trace)
+{
+	const struct pyp_chain_frame frames[] = {{1, NUMBERED_CODE(3)}};
+	struct initial_stack initial = {
+		.tid = 9, .name = "nine", .frames = frames, .n = 1, .running = true};
+	struct profile *p = new_profile();
+	struct snapshot *s;
+
+	now--;
+	out(p, 1, SYS_SLEEP, 0);
+	now += 1000;
+	profile_add_initial(p, now, &initial); /* it runs, so it does not wait */
+	s = take(p);
+	cr_assert_eq(of(s, NULL, COLUMN_sleep) + of(s, NULL, COLUMN_other), 0);
+	cr_assert(!profile_waits_since(p, now));
+	snapshot_free(s);
+	profile_end(p, now);
+	out(p, 1, SYS_SLEEP, 0);
+	in(p, 1, 100);
+	s = take(p);
+	cr_assert_eq(of(s, NULL, COLUMN_sleep), 0);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
 /* A quarter of each of two waits was in a run queue, and of what these stand for. */
 Test(waiting, weights_in_run_queues)
 {

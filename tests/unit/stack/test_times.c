@@ -91,6 +91,38 @@ Test(time, stolen_at_first)
 	       "      h 1 4000/4000\n");
 }
 
+/* The clocks differ by up to 10 us from switch to switch; what is more was stolen. */
+Test(time, hardly_stolen)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000; T1 +20000 enter 2 g 1; T1 +0 out "
+	       "11000",
+	       "T1 20005/20010\n"
+	       "  f 1 20005/20010 *1\n"
+	       "    g 1 0/0 *1\n");
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000; T1 +20000 enter 2 g 1; T1 +0 out "
+	       "10999",
+	       "T1 10004/20010\n"
+	       "  f 1 10004/20010 *1\n"
+	       "    g 1 0/0 *1\n");
+	expect("T1 enter 1 f; T1 +20000 enter 2 g 1; T1 +0 out 10000", "T1 20000/20000\n"
+								       "  f 1 20000/20000 *1\n"
+								       "    g 1 0/0 *1\n");
+	expect("T1 enter 1 f; T1 +20000 enter 2 g 1; T1 +0 out 9999", "T1 9999/20000\n"
+								      "  f 1 9999/20000 *1\n"
+								      "    g 1 0/0 *1\n");
+}
+
+/* Up to 1 ms is carried over to the next interval; what is more was used between switches. */
+Test(time, hardly_more_than_there_was_time)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1001005", "T1 10/10\n"
+								 "  f 1 10/10 *1\n");
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1001006",
+	       "T1 1000011/10\n"
+	       "  f 1 10/10 *1\n"
+	       "  (switch not reported) 0 1000001/0\n");
+}
+
 /* What it used before tracing paused has no part in that. */
 Test(time, stolen_in_the_next_window)
 {
