@@ -232,9 +232,15 @@ static void send_sample(struct profile *p, unsigned int func, bool before)
 Test(profile, samples_beside_a_trace)
 {
 	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
+	struct event e = {.ts = 1, .tid = 1, .type = PYP_REC_CODE};
 	struct snapshot *s;
 	uint32_t at = 0;
 
+	e.u.code.code = NUMBERED_CODE(0);
+	e.u.code.firstlineno = 77;
+	profile_sample_before(p, &e);
+	e.type = PYP_REC_ENTER;
+	profile_sample_before(p, &e); /* nothing else is before the trace */
 	for (int i = 0; i < 3; i++)
 		send_sample(p, 1, true);
 	send_sample(p, 5, true);
@@ -247,6 +253,7 @@ Test(profile, samples_beside_a_trace)
 	cr_assert(s->nfuncs == 2 && s->targets[0].events == 2 && profile_samples(p) == 7);
 	while (strcmp(s->funcs[at].name, "f1") != 0)
 		at++;
+	cr_assert(s->funcs[at].firstlineno == 1 && s->funcs[!at].firstlineno == 77);
 	cr_assert(s->targets[0].beside.trace.n == 2 && s->targets[0].beside.before.n == 2);
 	cr_assert(s->targets[0].beside.trace.of[at] == 5 &&
 		  s->targets[0].beside.trace.of[!at] == 0);
