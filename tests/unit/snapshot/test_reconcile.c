@@ -150,7 +150,10 @@ Test(reconcile, many_functions_agree_on_a_wrong_total)
 	cr_assert(sqrt(rows[0].variance) > 0.24 * rows[0].ns, "the same error of all is stated");
 }
 
-/* What a separate program computed from the description in reconcile.c; rows: own, taken, samples, before, intervals. */
+/*
+ * What a separate program computed from the description in reconcile.c. Rows: own, taken, samples, before,
+ * intervals.
+ */
 static const struct known {
 	struct reconcile r;
 	struct reconcile_row rows[5];
@@ -554,8 +557,8 @@ Test(reconcile, errors_without_samples)
 }
 
 /*
- * Of 1,000 calls, 100 have ended: main has 101 intervals, and f as many as calls. By samples, a hit costs 4440 ns. (The
- * rest was computed as in computed_twice.)
+ * Of 1,000 calls, 100 have ended: main has 101 intervals, and f as many as calls. By samples, a hit costs
+ * 4440 ns. (The rest was computed as in computed_twice.)
  */
 Test(reconcile, calls_that_have_not_ended)
 {

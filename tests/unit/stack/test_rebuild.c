@@ -256,8 +256,8 @@ Test(rebuild, shortest_and_longest)
 }
 
 /*
- * Durations do not contain the time of hits: of g's, 1 and 20 ns; of f's, the same and that of its callees: 11, and 22 or 33; of a
- * generator's, 1 and 30. What is shorter has none left.
+ * Durations do not contain the time of hits: of g's, 1 and 20 ns; of f's, the same, and 11 and 22 or 33 of
+ * its callees; of a generator's, 1 and 30. What is shorter has none left.
  */
 Test(rebuild, durations_without_probes)
 {
