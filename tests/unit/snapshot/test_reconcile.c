@@ -688,6 +688,28 @@ static uint64_t correct_by_progress(struct snapshot *s, double undisturbed_ns,
 	return s->threads[0].total[SNAPSHOT_CPU];
 }
 
+/* The same, as it was computed twice: without a known total, with one, and with one that is of twice the time. */
+Test(reconcile, counted_computed_twice)
+{
+	static const struct {
+		double undisturbed_ns, process_cpu_ns;
+		uint64_t ns[3]; /* of main, f, g */
+	} cases[] = {
+		{0, 0, {8903993, 1712326, 2017}},
+		{6e6, 32e6, {5015374, 1052429, 135}},
+		{12e6, 64e6, {8522567, 1638651, 2082}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		_cleanup_(snapshot_freep) struct snapshot *s = counted();
+
+		correct_by_progress(s, cases[i].undisturbed_ns, cases[i].process_cpu_ns);
+		cr_assert_eq(node(s, "main")->self[SNAPSHOT_CPU], cases[i].ns[0], "%zu", i);
+		cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], cases[i].ns[1], "%zu", i);
+		cr_assert_eq(node(s, "g")->self[SNAPSHOT_CPU], cases[i].ns[2], "%zu", i);
+	}
+}
+
 /* The program's progress determines the total: it ran half as fast as usual between the hits. */
 Test(reconcile, counted_by_progress)
 {

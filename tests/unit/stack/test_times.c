@@ -264,3 +264,24 @@ Test(time, of_marks)
 	event_script_free(es);
 	check_no_leaks();
 }
+
+/* A mark at the time of a call counts, too; one that comes before the thread's state was read does not. */
+Test(time, of_a_mark_at_once)
+{
+	const struct cost cost = {.known = true, .before = {300}, .after = {200}};
+	struct event_script *es = event_script_new(NULL);
+	struct profile *p = event_script_profile(es);
+	struct event e = {.ts = 1100, .tid = 1, .type = PYP_REC_MARK};
+	struct snapshot *s;
+
+	profile_in_windows(p);
+	profile_set_cost(p, &cost);
+	event_script_run(es, "T1 enter 1 f; T1 +0 mark; T1 +800 enter 2 g 1");
+	profile_event(p, &e);
+	event_script_run(es, "T1 +100 leave 2");
+	s = event_script_snapshot(es);
+	cr_assert_eq(s->threads[0].total[SNAPSHOT_CPU], 300 + 100);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}

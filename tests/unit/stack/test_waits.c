@@ -294,10 +294,12 @@ Test(waits, other_by_name)
 			     "T1 +300 in\n"
 			     "T1 +10 out stop\n"
 			     "T1 +100 in\n"
+			     "T1 +10 out lock\n"
+			     "T1 +200 in\n"
 			     "T1 +10 out quota\n"
 			     "T1 +5 in\n");
 	s = event_script_snapshot(es);
-	assert_waits(s, "f other 405\n");
+	assert_waits(s, "f lock 200 other 405\n");
 	cr_assert(s->targets[0].waits.measured);
 	cr_assert_eq(s->targets[0].waits.nother, 2);
 	cr_assert_str_eq(s->targets[0].waits.other[0].name, "quotactl");
