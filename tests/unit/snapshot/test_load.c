@@ -584,6 +584,28 @@ Test(load, unknown_members_are_passed_over)
 	check_no_leaks();
 }
 
+/* Columns of a later version have no names here. */
+Test(load, unknown_columns)
+{
+	static const char known[] = "\"counters\":[\"vcsw\"]", more[] = ",\"more\":[\"x\",7]";
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example), *l = NULL;
+	_cleanup_free_ char *saved = NULL, *later = NULL;
+	size_t size;
+	char *at;
+
+	s->measured = COLUMN_BIT(COLUMN_vcsw);
+	assert_ok(snapshot_reserve_columns(s, s->measured, s->nnodes));
+	s->columns[COLUMN_vcsw][1] = 5;
+	saved = save(s, &size);
+	at = strstr(saved, known);
+	cr_assert(at, "%s", saved);
+	at += strlen(known);
+	cr_assert(asprintf(&later, "%.*s%s%s", (int)(at - saved), saved, more, at) > 0);
+	l = parse(later, strlen(later));
+	cr_assert(l->measured == s->measured && snapshot_columns(l) == s->measured);
+	cr_assert_eq(snapshot_figure(l, COLUMN_vcsw, 1), 5);
+}
+
 /* One is longer than what is read at a time, several times. */
 Test(load, from_files)
 {
