@@ -224,6 +224,35 @@ Test(snapshot, which_targets_have_c_functions)
 	cr_assert_eq(snapshot_builtins(&s), SNAPSHOT_BUILTINS_ALL);
 }
 
+/* Of the second of two functions: two sets on one clock, none on the other; then all of them of the first. */
+Test(snapshot, durations)
+{
+	static const struct histogram_sum some = {.n = {[80] = 3, [160] = 1}, .count = 4};
+	static const struct histogram_sum more = {.n = {[40] = 2}, .count = 2}, none = {.count = 0};
+	struct snapshot *s = snapshot_new();
+	struct snapshot_func f[2] = {{.name = "f"}, {.name = "g"}};
+	struct histogram_sum sum = {.count = 0};
+
+	s->funcs = f;
+	s->nfuncs = 2;
+	assert_ok(snapshot_add_durations(s, &f[1], SNAPSHOT_WALL, &none, 9));
+	assert_ok(snapshot_merge_durations(s, &f[1], NULL));
+	cr_assert(!f[1].durations && !snapshot_has_durations(s));
+	assert_ok(snapshot_add_durations(s, &f[1], SNAPSHOT_WALL, &some, 1000));
+	assert_ok(snapshot_add_durations(s, &f[1], SNAPSHOT_WALL, &more, 500));
+	cr_assert(f[1].durations && snapshot_has_durations(s));
+	assert_ok(snapshot_merge_durations(s, &f[0], f[1].durations));
+	assert_ok(snapshot_merge_durations(s, &f[0], f[1].durations));
+	cr_assert(f[0].durations[SNAPSHOT_WALL].max == 1000 && !f[0].durations[SNAPSHOT_CPU].max);
+	cr_assert_eq(f[0].durations[SNAPSHOT_CPU].histogram.len, 0);
+	cr_assert_eq(f[0].durations[SNAPSHOT_WALL].histogram.first, 40);
+	cr_assert_eq(f[0].durations[SNAPSHOT_WALL].histogram.len, 121);
+	histogram_add(&sum, &f[0].durations[SNAPSHOT_WALL].histogram);
+	cr_assert(sum.n[40] == 4 && sum.n[80] == 6 && sum.n[160] == 2 && sum.count == 12);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
 Test(snapshot, kinds_of_functions)
 {
 	struct snapshot_func f = {.filename = SNAPSHOT_NATIVE_FILE, .name = "<gc>"};
