@@ -494,6 +494,26 @@ Test(estimate, few_windows_widen_errors)
 	cr_assert_float_eq(estimate_inverse_widened(0.5), 0.5 / 0.05, 1e-12);
 }
 
+/* One window does not show by how much windows differ, so counts go by the CPU time: twice as many here. */
+Test(estimate, counts_by_one_window)
+{
+	const struct cost cost = {.known = true, .before = {1, 1, 1}, .after = {1, 1, 1}};
+	struct estimate_result r;
+	struct estimate_rig m;
+
+	estimate_rig_init(&m);
+	estimate_gap(&m.e, 1000);
+	estimate_rig_seen(&m, m.f, 10, 10000, 10000);
+	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000, &cost, 1));
+	estimate_own_cpu(&m.e, 4 * 10000);
+	r = estimate_rig_reconcile(&m, &cost);
+	cr_assert(r.counts == r.rest && r.rest > 2 && r.rest < 2.1, "%g, %g", r.counts, r.rest);
+	cr_assert_lt(estimate_variance(&r, F, SNAPSHOT_CALLS), 0);
+	estimate_result_deinit(&r);
+	estimate_rig_deinit(&m);
+	check_no_leaks();
+}
+
 Test(estimate, one_window_has_no_error)
 {
 	struct estimate_rig m;
