@@ -387,6 +387,34 @@ Test(snapshot, many_profiles_are_linear)
 	check_no_leaks();
 }
 
+static void add_functions(struct snapshot *s, unsigned int n)
+{
+	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
+	struct snapshot_target t = {0};
+
+	for (unsigned int i = 0; i < n; i++) {
+		profile_send(p, 10 + i, PYP_REC_ENTER, 1, NUMBERED_CODE(i), 0);
+		profile_send(p, 10 + i, PYP_REC_LEAVE, 1, 0, 0);
+	}
+	assert_ok(profile_snapshot(p, 2000, 7, s, &t));
+	profile_free(p);
+}
+
+/* The index of functions becomes larger when there are some in it. */
+Test(snapshot, more_profiles_share_functions)
+{
+	for (unsigned int n = 100; n <= 250; n += 10) {
+		struct snapshot *s = snapshot_new();
+
+		add_functions(s, n);
+		add_functions(s, n + 200);
+		add_functions(s, n + 200);
+		cr_assert_eq(s->nfuncs, n + 200, "%u, not %u", s->nfuncs, n + 200);
+		snapshot_free(s);
+	}
+	check_no_leaks();
+}
+
 static void count_thread(void *ctx, uint32_t tid)
 {
 	uint32_t *sum = ctx;

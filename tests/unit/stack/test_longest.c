@@ -23,7 +23,10 @@ Test(longest, those_of_each_reason)
 	longest_add(&l, WAIT_disk, &(struct long_wait){.ns = 3, .fd = 4});
 	cr_assert(l.of[WAIT_lock].n == WAIT_LONGEST && l.of[WAIT_disk].n == 1 &&
 		  l.of[WAIT_disk].v[0].fd == 4);
+	least = l.of[WAIT_lock].v[l.of[WAIT_lock].least].ns;
+	longest_add(&l, WAIT_lock, &(struct long_wait){.ns = least, .fd = 99});
 	for (uint32_t i = 0; i < WAIT_LONGEST; i++) {
+		cr_assert_neq(l.of[WAIT_lock].v[i].fd, 99, "not longer than any");
 		least = l.of[WAIT_lock].v[i].ns < least ? l.of[WAIT_lock].v[i].ns : least;
 		sum += l.of[WAIT_lock].v[i].ns;
 	}

@@ -76,6 +76,35 @@ Test(native, end_unseen)
 	       "    <built-in method abs> 1 3/3\n");
 }
 
+/* C2, as E4: the end of g was not seen. */
+Test(native, caller_below_the_top)
+{
+	expect("T1 enter 0x10 f; T1 +1 enter 0x20 g 0x10; T1 +1 c-enter 0x10 len; T1 +1 c-leave "
+	       "0x10\n"
+	       "T1 +1 leave 0x10",
+	       "T1 4/4\n"
+	       "  f 1 2/2\n"
+	       "    g 1 1/1\n"
+	       "    <built-in method len> 1 1/1\n"
+	       "! unmatched 1\n");
+}
+
+/* Above the depth limit it is one more call. */
+Test(native, above_the_limit)
+{
+	const struct profile_limits limits = {.depth = 2};
+
+	event_script_expect(
+		&limits,
+		"T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 3 h 2; T1 +1 c-enter 3 len\n"
+		"T1 +1 c-leave 3; T1 +1 leave 3; T1 +1 leave 2; T1 +1 leave 1",
+		"T1 7/7\n"
+		"  (truncated) 2 3/3\n"
+		"  f 1 2/2\n"
+		"    g 1 2/2\n"
+		"! truncated 2\n");
+}
+
 /* C4: this is not an error. */
 Test(native, ends_with_its_caller)
 {
