@@ -591,6 +591,30 @@ Test(waiting, ended_threads_keep_their_figures)
 	check_no_leaks();
 }
 
+/* No stack of theirs is known, nor one of the row that they are merged into. */
+Test(waiting, ended_threads_without_stacks)
+{
+	const uint32_t n = 2 * ENDED_APART;
+	struct profile *p = new_profile();
+	struct snapshot *s;
+
+	for (uint32_t tid = 1; tid <= n; tid++) {
+		struct event e = {.tid = tid, .type = PYP_REC_THREAD_EXIT};
+
+		out(p, tid, SYS_SLEEP, 0);
+		in(p, tid, 50);
+		e.ts = now;
+		profile_event(p, &e);
+	}
+	s = take(p);
+	check_sums(s);
+	cr_assert_lt(s->nthreads, n);
+	cr_assert_eq(of(s, UNWALKED, COLUMN_sleep), 50 * n);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
 static uint32_t seed = 12345;
 
 static double uniform(void)
