@@ -479,6 +479,11 @@ static int copy_rest(struct snapshot *to, const struct snapshot *s)
 	if (copy_array(to, &to->waits, s->waits, s->nwaits, sizeof(*s->waits)) < 0)
 		return -ENOMEM;
 	to->nwaits = s->nwaits;
+	for (uint32_t i = 0; i < s->nwaits; i++) {
+		to->waits[i].syscall = snapshot_str(to, s->waits[i].syscall);
+		if (s->waits[i].syscall && !to->waits[i].syscall)
+			return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < s->ntargets; i++) {
 		const struct snapshot_sampled *from = &s->targets[i].beside.trace;
 		struct snapshot_sampled *trace = &to->targets[i].beside.trace;

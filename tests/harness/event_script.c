@@ -181,6 +181,10 @@ static void do_call(struct event_script *es, struct words *w, struct event *e, b
 	e->u.call.frame = number(es, next_word(w));
 	if (enter) {
 		e->u.call.code = code_of(es, e->tid, next_word(w));
+		if (accept_word(w, "first"))
+			e->arg = PYP_ENTER_GENERATOR | PYP_ENTER_START;
+		else if (accept_word(w, "again"))
+			e->arg = PYP_ENTER_GENERATOR;
 		caller = next_word(w);
 		e->u.call.caller = caller ? number(es, caller) : 0;
 	} else if (accept_word(w, "raised")) {

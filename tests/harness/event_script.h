@@ -5,6 +5,7 @@
  * objects are names, announced when first used.
  *
  *	T1 +5 enter 0x10 f 0x8		frame 0x10 runs f, called by frame 0x8 (omitted: no caller)
+ *	T1 +5 enter 0x10 f first|again 0x8	the frame of a generator
  *	T1 +5 throw 0x10 f 0x8
  *	T1 +3 leave 0x10 [raised] | yield 0x10
  *	T1 +5 c-enter 0x10 len		frame 0x10 calls the C function with this name

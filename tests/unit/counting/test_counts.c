@@ -2,9 +2,12 @@
 /* counting/counts and samples: sums in the tree; a repeated reading replaces the previous one. */
 #include "counting/counts.h"
 
+#include "counting/samples.h"
 #include "harness/numbered.h"
+#include "harness/snapshot_builder.h"
 #include "harness/test.h"
 #include "profile/profile.h"
+#include "stack/codes.h"
 #include "stats/view.h"
 
 #define ID(i) (PYP_COUNT_FIRST + (uint32_t)(i))
@@ -123,7 +126,7 @@ Test(tally, strange_numbers_are_lost_not_dropped)
 	const struct call_count said[] = {
 		{1, ID(0), ID(77), 1, false},	      {1, ID(0), UINT32_MAX, 2, false},
 		{1, ID(0), PYP_COUNT_LOST, 4, false}, {1, PYP_COUNT_LOST, ID(1), 8, false},
-		{1, 0, PYP_COUNT_LOST, 16, false},
+		{1, 0, PYP_COUNT_LOST, 16, false},    {1, ID(0), PYP_COUNT_IDS, 32, false},
 	};
 	struct event e = {.type = PYP_REC_CODE_ID, .tid = 1};
 
@@ -131,9 +134,38 @@ Test(tally, strange_numbers_are_lost_not_dropped)
 	e.u.code.code = NUMBERED_CODE(1);
 	profile_event(p, &e);
 	profile_set_calls(p, said, sizeof(said) / sizeof(*said));
-	cr_assert_eq(calls(p, NULL, "(lost)", NULL), 23);
+	cr_assert_eq(calls(p, NULL, "(lost)", NULL), 55);
 	cr_assert_eq(calls(p, "(lost)", "f1", NULL), 8);
-	cr_assert_eq(profile_counts(p).events, 31);
+	cr_assert_eq(profile_counts(p).events, 63);
+	profile_free(p);
+	check_no_leaks();
+}
+
+/* More counts, and higher numbers, than there is room for at first */
+Test(tally, many_counts)
+{
+	static const uint32_t ids[] = {1023, 1024, 4096, 4095};
+	struct profile *p = new_profile();
+	struct call_count said[600];
+
+	for (unsigned int i = 0; i < 4; i++) {
+		struct event e = {.type = PYP_REC_CODE_ID, .tid = 1};
+
+		e.u.code.code = NUMBERED_CODE(10 + i);
+		e.u.code.id = ids[i];
+		profile_event(p, &e);
+	}
+	for (unsigned int i = 0; i < 600; i++)
+		said[i] = (struct call_count){1 + i % 2, ID(0), ids[i % 4], 1, false};
+	for (int again = 0; again < 2; again++) {
+		profile_set_calls(p, said, 600);
+		cr_assert_eq(calls(p, "f0", "f10", NULL), 150);
+		cr_assert_eq(calls(p, "f0", "f11", NULL), 150);
+		cr_assert_eq(calls(p, "f0", "f12", NULL), 150);
+		cr_assert_eq(calls(p, "f0", "f13", NULL), 150);
+	}
+	profile_set_calls(p, NULL, 0);
+	cr_assert_eq(calls(p, "f0", "f13", NULL), 0);
 	profile_free(p);
 	check_no_leaks();
 }
@@ -157,6 +189,21 @@ Test(tally, what_does_not_fit_is_truncated)
 	profile_set_calls(p, said, 8);
 	cr_assert_eq(calls(p, NULL, "(truncated)", NULL), 6);
 	cr_assert_eq(profile_counts(p).truncated, 6);
+	/* Of final counts, what was truncated stays so. */
+	for (unsigned int i = 0; i < 8; i++)
+		said[i].final = true;
+	profile_set_calls(p, said, 8);
+	profile_set_calls(p, NULL, 0);
+	cr_assert_eq(calls(p, NULL, "(truncated)", NULL), 6);
+	cr_assert_eq(profile_counts(p).truncated, 6);
+	/* A caller that does not fit has no callees of its own. */
+	said[0] = (struct call_count){1, ID(7), ID(0), 5, false};
+	profile_set_calls(p, said, 1);
+	cr_assert_eq(calls(p, NULL, "(truncated)", NULL), 11);
+	cr_assert_eq(profile_counts(p).truncated, 7);
+	profile_clear(p, 500);
+	profile_set_calls(p, said, 1);
+	cr_assert_eq(profile_counts(p).truncated, 0);
 	profile_free(p);
 	check_no_leaks();
 }
@@ -296,6 +343,98 @@ Test(tally, errors_of_samples)
 	cr_assert_eq(s->nfuncs, 2);
 	snapshot_free(TAKE_PTR(s));
 	profile_free(p);
+	check_no_leaks();
+}
+
+/* Of the functions in the order f, g, h; each with the figures TOT and CUM of both clocks. */
+static void expect_variances(struct snapshot *s, const double (*v)[SNAPSHOT_FIGURES])
+{
+	for (uint32_t i = 0; i < 3; i++)
+		for (int k = SNAPSHOT_TOT_CPU; k < SNAPSHOT_FIGURES; k++) {
+			cr_assert_float_eq(s->funcs[i].variance[k], v[i][k], 1e-9, "%u, %d: %g", i,
+					   k, s->funcs[i].variance[k]);
+			s->funcs[i].variance[k] = 0;
+		}
+}
+
+/*
+ * The waiting of all is 40 ns, with a variance of 40; f calls g, which calls f, and h is in another thread.
+ * A share q of it has the variance (1 - q)^2 times its own and q^2 times that of the rest.
+ */
+Test(tally, errors_of_samples_and_waiting)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 1\nthread 1 1 a\n"
+								      "f a.py:1 1 10\n"
+								      "  g a.py:2 1 20\n"
+								      "    f a.py:1 1 30\n"
+								      "thread 1 2 b\n"
+								      "h a.py:3 1 40\n");
+	const double estimated[] = {0, 6, 10, 4, 0, 20}, variance[] = {0, 8, 5, 2, 0, 25};
+	const struct samples_waiting waiting = {estimated, variance};
+	const double all[3][SNAPSHOT_FIGURES] = {{-1, 400, 400 + 7.5, 600, 600 + 10},
+						 {-1, 200, 200 + 5, 500, 500 + 7},
+						 {-1, 400, 400 + 10, 400, 400 + 10}};
+	const double second[3][SNAPSHOT_FIGURES] = {
+		{0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}, {-1, 400, 400 + 10, 400, 400 + 10}};
+	const double unknown[3][SNAPSHOT_FIGURES] = {
+		{-1, 400, -1, 600, -1}, {-1, 200, -1, 500, -1}, {-1, 400, -1, 400, -1}};
+
+	cr_assert_eq(s->nnodes, 6);
+	assert_ok(samples_errors(s, 0, 10, &waiting));
+	expect_variances(s, all);
+	assert_ok(samples_errors(s, 1, 10, &waiting));
+	expect_variances(s, second);
+	assert_ok(samples_errors(s, 0, 10, NULL));
+	expect_variances(s, unknown);
+}
+
+/* No waiting at all is certain. */
+Test(tally, errors_without_waiting)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 1\nthread 1 1 a\nf a.py:1 1 10\n");
+	const double none[] = {0, 0};
+	const struct samples_waiting waiting = {none, none};
+
+	assert_ok(samples_errors(s, 0, 10, &waiting));
+	cr_assert_eq(s->funcs[0].variance[SNAPSHOT_TOT_WALL], 100);
+	cr_assert_eq(s->funcs[0].variance[SNAPSHOT_CUM_WALL], 100);
+}
+
+static void count_by_func(struct samples_by_func *b, struct codes *codes, struct event_sample s)
+{
+	const uint64_t stack[] = {NUMBERED_CODE(300), NUMBERED_CODE(1)};
+
+	s.codes = stack;
+	samples_by_func_add(b, codes, &s);
+}
+
+/* The innermost Python function; a C function on top of it is not one. */
+Test(tally, samples_by_function)
+{
+	struct samples_by_func b = {.of = NULL};
+	struct codes *codes = calloc(1, sizeof(*codes));
+	uint32_t one, all;
+
+	assert_ok(codes_init(codes, 1000, 1 << 20, numbered_resolve, NULL));
+	for (unsigned int i = 1; i < 300; i++)
+		codes_func(codes, NUMBERED_CODE(i));
+	one = codes_func(codes, NUMBERED_CODE(1));
+	all = codes_func(codes, NUMBERED_CODE(300));
+	count_by_func(&b, codes, (struct event_sample){.count = 0});
+	cr_assert(b.outside == 1 && !b.of);
+	count_by_func(&b, codes, (struct event_sample){.count = 2, .flags = PYP_SAMPLE_NATIVE});
+	cr_assert(b.of[one] == 1 && b.n > one && b.n <= 256);
+	count_by_func(&b, codes, (struct event_sample){.count = 2});
+	cr_assert(b.of[all] == 1 && b.of[one] == 1 && b.n > all);
+	count_by_func(&b, codes, (struct event_sample){.count = 2, .first = 64});
+	count_by_func(&b, codes, (struct event_sample){.count = 1, .flags = PYP_SAMPLE_METHOD});
+	cr_assert(b.of[all] == 1 && b.of[one] == 1 && b.outside == 2);
+	samples_by_func_clear(&b);
+	cr_assert(b.of[all] == 0 && b.of[one] == 0 && b.outside == 0);
+	samples_by_func_deinit(&b);
+	codes_deinit(codes);
+	free(codes);
 	check_no_leaks();
 }
 

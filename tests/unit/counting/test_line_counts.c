@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "harness/test.h"
-#include "profile/profile.h"
+#include "profile/profile_priv.h"
 #include "snapshot/lines.h"
 
 #define CODE(i) (0x1000u + (uint64_t)(i)*0x10)
@@ -162,6 +162,14 @@ Test(line_counts, unreadable)
 		sample(p, CODE(0), 0);
 	cr_assert_eq(target.asked, 2);
 	assert_lines(p, "f0", "0:65 11:9 ");
+	/* After the second failure, it is left alone for twice as many. */
+	target.err = -EFAULT;
+	target.asked = 0;
+	for (int i = 0; i < 1 + 64 + 1 + 128; i++)
+		sample(p, CODE(1), 0);
+	cr_assert_eq(target.asked, 2);
+	sample(p, CODE(1), 0);
+	cr_assert_eq(target.asked, 3);
 	profile_free(p);
 	check_no_leaks();
 }
@@ -171,11 +179,24 @@ Test(line_counts, reused_addresses)
 {
 	struct profile *p = new_profile();
 	struct event e = {.type = PYP_REC_CODE_FREE, .ts = 250, .tid = 1};
+	const size_t each = sizeof(struct line_table) + 4 * sizeof(struct code_line_run);
 
 	sample(p, CODE(0), 0);
 	sample(p, CODE(1), 0);
+	cr_assert(p->lines.ntables == 2 && p->lines.bytes == 2 * each);
 	e.u.code.code = CODE(0);
 	profile_event(p, &e);
+	cr_assert(p->lines.ntables == 1 && p->lines.bytes == each);
+	e.type = PYP_REC_CODE; /* its predecessor's end was not reported */
+	e.u.code.code = CODE(1);
+	e.u.code.firstlineno = FIRST;
+	profile_event(p, &e);
+	cr_assert(p->lines.ntables == 0 && p->lines.bytes == 0);
+	sample(p, CODE(1), 0);
+	cr_assert_eq(target.asked, 3);
+	target.asked = 2;
+	e.type = PYP_REC_CODE_FREE;
+	e.u.code.code = CODE(0);
 	sample(p, CODE(1), 0);
 	cr_assert_eq(target.asked, 2);
 	sample(p, CODE(0), 0);

@@ -264,6 +264,319 @@ Test(progress, calls_that_vary)
 	check_no_leaks();
 }
 
+/* What follows is known exactly: figures that are simple enough to compute the results by hand. */
+
+/* 4 calls per mark; 10 times as many were passed as windows show. */
+static const struct estimate_marked shown = {
+	.lost = 20,
+	.guessed = 3,
+	.had_window = true,
+	.before = 1.6,
+	.total = 1000,
+	.all_marks = 100,
+	.all_calls = 400,
+	.calls = 300,
+	.marks = 75,
+	.c2 = 4000,
+	.m2 = 250,
+	.cm = 950,
+	.cpu = 600,
+	.cpu2 = 16000,
+	.c_cpu = 7000,
+};
+
+/* The same, in calls instead of marks. */
+static const struct estimate_marked settled = {
+	.lost = 20,
+	.guessed = 12,
+	.had_window = true,
+	.before = 1.6,
+	.between = 12,
+	.total = 4000,
+	.all_marks = 400,
+	.all_calls = 400,
+	.calls = 300,
+	.marks = 300,
+	.c2 = 4000,
+	.m2 = 4000,
+	.cm = 3800,
+	.cpu = 600,
+	.cpu2 = 16000,
+	.c_cpu = 7000,
+};
+
+/* Windows without marks show 50 calls, and represent 150 more. */
+static struct estimate by_hand(void)
+{
+	return (struct estimate){
+		.calls = 600,
+		.all_ns = 1000,
+		.gap_ns = 100,
+		.progress = {.shown = 100,
+			     .shown_with = 33,
+			     .shown_without = 50,
+			     .lost = 40,
+			     .marked = shown},
+	};
+}
+
+static void expect_factor(const struct estimate *e, double calls, double error, double common)
+{
+	double got_error = 0, got_common = 0, factor = progress_factor(e, &got_error, &got_common);
+
+	cr_assert_float_eq(factor * e->calls, calls, 1e-6, "%.9g", factor * e->calls);
+	cr_assert_float_eq(got_error, error, 1e-7, "%.9g", got_error);
+	cr_assert_float_eq(got_common, common, 1e-7, "%.9g", got_common);
+}
+
+/*
+ * 4000 calls by marks, 50 that were seen, 10 times the 150 that windows represent, and 14 while marks were
+ * chosen: the mean of 12, and of 10 times 1.6. Time without any of these, 4 % of that of all windows, is like
+ * the rest.
+ */
+Test(progress, calls_by_hand)
+{
+	struct estimate e = by_hand();
+
+	expect_factor(&e, (4000 + 50 + 1500 + 14) * 1.04, 0.35338415, 0.346228873);
+	/* All that windows without marks represent was seen. */
+	e.calls = 420;
+	expect_factor(&e, (4000 + 20 + 14) * 1.04, 0.0884424805, 0.0530673861);
+	e = by_hand();
+	e.all_ns = e.gap_ns = 0;
+	expect_factor(&e, 4000 + 50 + 1500 + 14, 0.321942415, 0.314071638);
+	/* Without a window before, all of the 12 calls are those that marks show. */
+	e = by_hand();
+	e.progress.marked.had_window = false;
+	e.progress.marked.before = 0;
+	expect_factor(&e, (4000 + 50 + 1500 + 12) * 1.04, 0.353238115, 0.346079819);
+	e.calls = 450;
+	e.progress.lost = 0;
+	expect_factor(&e, 4000 + 50 + 12, 0.0757089771, 0.0269429827);
+	/* Windows that represent little more than themselves are few. */
+	e = by_hand();
+	e.progress.marked.m2 = 4000;
+	expect_factor(&e, (4000 + 50 + 1500 + 14) * 1.04, 2.00699132, 0.374301061);
+}
+
+/* Where windows show nearly all marks, what they do not show has an error all the same. */
+Test(progress, nearly_all_marks_by_hand)
+{
+	struct estimate e = by_hand();
+
+	e.progress.marked.total = 110;
+	expect_factor(&e, (440 + 50 + 165 + 6.88) * 1.04, 0.114008808, 0.0893984529);
+}
+
+Test(progress, earlier_marks_by_hand)
+{
+	struct estimate_func f = {.marked = {.calls = 100, .c2 = 900, .cm = 200}};
+	struct estimate e = by_hand();
+
+	cr_assert_float_eq(progress_cpu_error(&e), 0.111869622, 1e-8);
+	cr_assert_float_eq(progress_variance(&e, &f), 913.581293, 1e-5);
+	/* Twice as many, half of them by earlier marks */
+	e.calls = 1000;
+	e.progress.done = settled;
+	e.progress.shown_before = 100;
+	f.done = (struct estimate_func_marked){.calls = 100, .c2 = 900, .cm = 800};
+	expect_factor(&e, (8000 + 50 + 1500 + 28) * 1.04, 0.227091524, 0.221844741);
+	cr_assert_float_eq(progress_cpu_error(&e), 0.0767377208, 1e-8);
+	cr_assert_float_eq(progress_variance(&e, &f), 1719.49391, 1e-5);
+	/* The present ones are of no use: their windows have no marks, and the time before is like the rest. */
+	e.calls = 600;
+	e.progress.shown = 7;
+	e.progress.shown_without = 17;
+	e.progress.marked.lost = 5;
+	expect_factor(&e, (4000 + 50 + 1500 + 14) * 1.045, 0.357154551, 0.350076347);
+	cr_assert_float_eq(progress_variance(&e, &f), 913.581293, 1e-5);
+}
+
+/* What is missing for it to be known */
+Test(progress, nothing_by_hand)
+{
+	double error, common;
+	struct estimate e = by_hand();
+
+	e.progress.marked.total = 0;
+	cr_assert_eq(progress_factor(&e, &error, &common), 0);
+	e = by_hand();
+	e.progress.marked.all_marks = 0;
+	cr_assert_eq(progress_factor(&e, &error, &common), 0);
+	e = by_hand();
+	e.progress.marked.all_calls = 0;
+	cr_assert_eq(progress_factor(&e, &error, &common), 0);
+	progress_settle(&e);
+	cr_assert(e.progress.lost == 60 && e.progress.done.lost == 0);
+	e = by_hand();
+	e.progress.marked.m2 = 0;
+	cr_assert_eq(progress_factor(&e, &error, &common), 0);
+	e = by_hand();
+	e.progress.marked.calls = 0;
+	cr_assert_eq(progress_factor(&e, &error, &common), 0);
+	cr_assert_eq(progress_cpu_error(&e), -1);
+	e = by_hand();
+	e.calls = 0;
+	cr_assert_eq(progress_factor(&e, &error, &common), 0);
+	e.progress.marked.cpu = 0;
+	cr_assert_eq(progress_cpu_error(&e), -1);
+	/* Exactly two windows are enough. */
+	e = by_hand();
+	e.progress.marked.c2 = 60000;
+	cr_assert_gt(progress_cpu_error(&e), 0);
+	e.progress.marked.c2 = 60001;
+	cr_assert_eq(progress_cpu_error(&e), -1);
+	/* Calls that are proportional to marks have no error by windows. */
+	e = by_hand();
+	e.progress.marked.c2 = e.progress.marked.cm * 4;
+	e.progress.marked.m2 = e.progress.marked.cm / 4;
+	cr_assert(progress_factor(&e, &error, &common) > 0 && error == common, "%g",
+		  error - common);
+}
+
+static void expect_marked(const struct estimate_marked *m, const struct estimate_marked *want,
+			  double times)
+{
+	cr_assert(m->lost == times * want->lost && m->guessed == times * want->guessed &&
+		  m->had_window == want->had_window && m->before == times * want->before &&
+		  m->between == times * want->between && m->total == times * want->total);
+	cr_assert(m->all_marks == times * want->all_marks &&
+		  m->all_calls == times * want->all_calls && m->calls == times * want->calls &&
+		  m->marks == times * want->marks);
+	cr_assert(m->c2 == times * want->c2 && m->m2 == times * want->m2 &&
+		  m->cm == times * want->cm && m->cpu == times * want->cpu &&
+		  m->cpu2 == times * want->cpu2 && m->c_cpu == times * want->c_cpu);
+}
+
+/* Twice the same marks, then too few; each time there are two functions. */
+Test(progress, settled_by_hand)
+{
+	const struct estimate_func_marked none = {0}, of_f = {.calls = 100, .c2 = 900, .cm = 200};
+	struct estimate_func funcs[2] = {{.touched = false}};
+	struct estimate e = by_hand();
+
+	e.funcs = funcs;
+	e.nfuncs = 2;
+	for (int times = 1; times <= 3; times++) {
+		const int used = times < 3 ? times : 2;
+
+		e.progress.marked = shown;
+		e.progress.marked.had_window = times == 1;
+		if (times > 1)
+			e.progress.marked.guessed = 0;
+		e.progress.shown = times < 3 ? 8 : 7;
+		e.progress.shown_with = 33;
+		e.progress.now = 1;
+		funcs[0].marked = funcs[1].marked = of_f;
+		progress_settle(&e);
+		cr_assert_eq(funcs[1].done.calls, 100 * used);
+		cr_assert_eq(funcs[1].done.c2, 900 * used);
+		cr_assert_eq(funcs[1].done.cm, 800 * used);
+		cr_assert(memcmp(&funcs[0].marked, &none, sizeof(none)) == 0);
+		cr_assert(memcmp(&funcs[0].done, &funcs[1].done, sizeof(none)) == 0);
+		cr_assert_eq(e.progress.shown_before, 8 * used);
+		cr_assert_eq(e.progress.shown_without, times < 3 ? 50 : 83);
+		cr_assert_eq(e.progress.lost, times < 3 ? 40 : 60);
+		cr_assert(!e.progress.marked.total && !e.progress.shown && !e.progress.shown_with &&
+			  !e.progress.now);
+	}
+	cr_assert(e.progress.done.guessed == 12 && e.progress.done.between == 12);
+	e.progress.done.guessed = e.progress.done.between = 24;
+	expect_marked(&e.progress.done, &settled, 2);
+}
+
+/* A window of 10 ns with 30 calls and 5 marks, if they are counted */
+Test(progress, windows_by_hand)
+{
+	struct estimate e = {.last = {.length = 10, .calls = 30},
+			     .progress = {.on = true, .now = 5}};
+
+	progress_add_window(&e);
+	cr_assert(e.progress.has_rate && e.progress.rate == 3);
+	cr_assert(e.last.marked && e.last.marks == 5 && e.progress.now == 0);
+	cr_assert(e.progress.shown == 5 && e.progress.shown_with == 30 &&
+		  !e.progress.shown_without);
+	e.progress.on = false;
+	progress_add_window(&e);
+	cr_assert(!e.last.marked && e.last.marks == 0);
+	cr_assert(e.progress.shown == 5 && e.progress.shown_with == 30 &&
+		  e.progress.shown_without == 30);
+}
+
+static void fold_marked(struct estimate_rig *m, uint64_t gap_ns, unsigned int marks)
+{
+	estimate_gap(&m->e, gap_ns);
+	for (unsigned int i = 0; i < marks; i++)
+		estimate_mark(&m->e);
+	assert_ok(estimate_fold(&m->e, &m->tree, FUNCS, 1000, &estimate_rig_no_cost, 1));
+}
+
+/* The first window has a weight of 2 and, after the next gap, of 3; the second one of 2. */
+Test(progress, sums_by_hand)
+{
+	struct estimate_rig m;
+	const struct estimate_marked *s = &m.e.progress.marked;
+
+	estimate_rig_init(&m);
+	estimate_count_marks(&m.e, true, 0);
+	estimate_rig_seen(&m, m.f, 4, 30, 30);
+	estimate_rig_seen(&m, m.g, 1, 0, 0);
+	fold_marked(&m, 1000, 2);
+	estimate_rig_seen(&m, m.f, 5, 10, 10);
+	fold_marked(&m, 2000, 1);
+	cr_assert(s->all_calls == 25 && s->all_marks == 8);
+	cr_assert(s->calls == 25 && s->marks == 8 && s->cpu == 110);
+	cr_assert(s->c2 == 200 && s->m2 == 26 && s->cm == 70);
+	cr_assert(s->cpu2 == 5600 && s->c_cpu == 1000);
+	cr_assert(m.e.funcs[F].marked.calls == 22 && m.e.funcs[F].marked.c2 == 146);
+	cr_assert(m.e.funcs[F].marked.cm == 58 && m.e.funcs[G].marked.cm == 6 * 2);
+	/* Other windows have none. */
+	estimate_count_marks(&m.e, false, 0);
+	estimate_rig_seen(&m, m.f, 5, 10, 10);
+	fold_marked(&m, 2000, 1);
+	cr_assert(s->all_calls == 0 && s->calls == 0 && s->c2 == 0);
+	cr_assert(m.e.funcs[F].marked.calls == 0 && m.e.calls == 25 + 3 * 5);
+	estimate_rig_deinit(&m);
+	check_no_leaks();
+}
+
+/* Of a gap of 100 ns the last 30 are unlike the window before, of which 70 remain. */
+Test(progress, gaps_by_hand)
+{
+	struct estimate_rig m;
+
+	for (int on = 0; on <= 1; on++) {
+		estimate_rig_init(&m);
+		estimate_gap(&m.e, 100);
+		estimate_count_marks(&m.e, false, 30);
+		cr_assert(m.e.windows == 0 && m.e.all_ns == 0 && m.e.gap_ns == 30,
+			  "no window before");
+		m.e.gap_ns = 0;
+		estimate_rig_seen(&m, m.f, 30, 5, 5);
+		assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 10, &estimate_rig_no_cost, 1));
+		estimate_gap(&m.e, 100);
+		estimate_count_marks(&m.e, on, 30);
+		cr_assert_eq(m.e.progress.on, on);
+		cr_assert_eq(m.e.gap_ns, on ? 0 : 30);
+		cr_assert_eq(m.e.nodes[m.f].calls, on ? 30 : 240);
+		cr_assert_eq(m.e.all_ns, on ? 10 : 80);
+		cr_assert_eq(m.e.last.length, 0);
+		cr_assert_eq(m.e.progress.marked.lost, on ? 100 : 0);
+		cr_assert_eq(m.e.progress.marked.had_window, on);
+		cr_assert_eq(m.e.progress.marked.before, on ? 300 : 0);
+		estimate_set_marks(&m.e, 7, 0.25);
+		cr_assert_eq(m.e.progress.marked.total, 7);
+		cr_assert_eq(m.e.progress.marked.guessed, on ? 25 : 0);
+		/* A gap that is all unlike */
+		estimate_count_marks(&m.e, false, 0);
+		m.e.gap_ns = 20;
+		estimate_count_marks(&m.e, false, 30);
+		cr_assert_eq(m.e.gap_ns, 20);
+		estimate_rig_deinit(&m);
+	}
+	check_no_leaks();
+}
+
 /* After clear, only what follows counts; marks go on. */
 Test(progress, cleared)
 {

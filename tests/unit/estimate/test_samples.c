@@ -358,3 +358,234 @@ Test(samples, samples_of_functions_that_call_c)
 	estimate_rig_deinit(&m);
 	check_no_leaks();
 }
+
+/* ---- results that a separate program computed from the descriptions in estimate/ ---- */
+
+enum { ROOT, OF_F, OF_G, OF_H, INNER, NODES };
+
+/* f calls g, and h calls f. Six windows of 1 ms, each after 9 ms; and after a gap, calls in an open one. */
+static const struct known {
+	unsigned int times; /* of the cost of hits */
+	double own_cpu;	    /* the target's CPU time per window */
+	uint64_t wait;	    /* of h, in each window */
+	bool native;	    /* g is a C function, so that its samples are f's */
+	bool sampled;
+	double cost_factor;
+	uint64_t calls[NODES - 1], yields; /* without those of the root; of g */
+	double cpu[NODES], wall[NODES];
+	double error[3][SNAPSHOT_FIGURES]; /* of f, g, h */
+} known[] = {
+	{
+		/* Samples and windows */
+		.times = 1,
+		.own_cpu = 10000000,
+		.wait = 100000,
+		.native = false,
+		.sampled = true,
+		.cost_factor = 0.864968272,
+		.calls = {942, 18846, 78, 3885},
+		.yields = 1555,
+		.cpu = {819353, 11206850, 35209418, 25179227, 4873647},
+		.wall = {1523353, 12078850, 35209418, 31579227, 4873647},
+		.error = {{219.24754, 649727.37, 298734.04, 1718477.3, 1763558.1},
+			  {1276.4025, 1043503.7, 1917113.6, 1707173.8, 1917113.6},
+			  {3.9910354, 985144.54, 1493060.3, 1467127.8, 1566771.5}},
+	},
+	{
+		/* Windows alone */
+		.times = 1,
+		.own_cpu = 10000000,
+		.wait = 100000,
+		.native = false,
+		.sampled = false,
+		.cost_factor = 1.1,
+		.calls = {984, 19682, 81, 4057},
+		.yields = 1624,
+		.cpu = {668298, 7902818, 46342588, 22389037, 4689154},
+		.wall = {1372298, 8774818, 46342588, 28789037, 4689154},
+		.error = {{250.20437, 120315.42, 319812.79, 1922303.6, 1972555},
+			  {1389.9257, 1892461.2, 2099964.9, 1892461.2, 2099964.9},
+			  {4.4730907, 1479998.5, 1626153, 1579800.5, 1715522.6}},
+	},
+	{
+		/* A C function */
+		.times = 1,
+		.own_cpu = 10000000,
+		.wait = 100000,
+		.native = true,
+		.sampled = true,
+		.cost_factor = 1.2086317,
+		.calls = {1005, 20100, 83, 4143},
+		.yields = 1659,
+		.cpu = {917608, 8867691, 43136624, 25930985, 5457670},
+		.wall = {1621608, 9739691, 43136624, 32330985, 5457670},
+		.error = {{267.01385, 2095234.1, 323423.58, 1915470.8, 1965601},
+			  {1451.3387, 1729130.3, 2107117.6, 1891356.5, 2107117.6},
+			  {4.7353943, 1040009.7, 1634841.2, 1594434.5, 1721597.2}},
+	},
+	{
+		/* Mostly waiting */
+		.times = 1,
+		.own_cpu = 1000000,
+		.wait = 30000000,
+		.native = false,
+		.sampled = false,
+		.cost_factor = 1.1,
+		.calls = {99, 1980, 8, 408},
+		.yields = 163,
+		.cpu = {67159, 795036, 4659321, 2250754, 471455},
+		.wall = {771159, 1667036, 4659321, 1922250754, 471455},
+		.error = {{25.176866, 12095.2, 24663.093, 193247.45, 266350.31},
+			  {139.84827, 190247.41, 277134.79, 190247.41, 277134.79},
+			  {0.45008968, 148782.91, 7722689.1, 158815.91, 7733180.4}},
+	},
+	{
+		/* Slow traps */
+		.times = 4,
+		.own_cpu = 10000000,
+		.wait = 100000,
+		.native = false,
+		.sampled = false,
+		.cost_factor = 1.09293731,
+		.calls = {776, 15523, 64, 3200},
+		.yields = 1281,
+		.cpu = {1285200, 24769659, 52769045, 38807254, 4896000},
+		.wall = {1989200, 25641659, 52769045, 45207254, 4896000},
+		.error = {{1082.1369, 0, 819690.95, 10463229, 11064266},
+			  {4378.9422, 10463229, 10503765, 10463229, 10503765},
+			  {17.400609, 9712602.1, 14393220, 9712602.1, 14393220}},
+	},
+	{
+		/* Slow traps, and waiting */
+		.times = 4,
+		.own_cpu = 10000000,
+		.wait = 30000000,
+		.native = true,
+		.sampled = true,
+		.cost_factor = 0.765056114,
+		.calls = {776, 15523, 64, 3200},
+		.yields = 1281,
+		.cpu = {1543488, 17338377, 48989123, 29481906, 7315348},
+		.wall = {2247488, 18210377, 48989123, 1949481906, 7315348},
+		.error = {{1733.2213, 10329309, 737277.53, 10378605, 10997391},
+			  {6863.2743, 10232020, 10388674, 10378605, 10388674},
+			  {27.887641, 1409841, 1.4370559e+09, 9622655.3, 1.4370559e+09}},
+	},
+	{
+		/* A clock far from what windows show */
+		.times = 1,
+		.own_cpu = 90000,
+		.wait = 100000,
+		.native = false,
+		.sampled = false,
+		.cost_factor = 1.1,
+		.calls = {9, 178, 1, 37},
+		.yields = 15,
+		.cpu = {6187, 71500, 419251, 202783, 42539},
+		.wall = {710187, 943500, 419251, 6602783, 42539},
+		.error = {{2.2659134, 1088.5681, 2893.5443, 17392.271, 17846.926},
+			  {12.586318, 17122.268, 18999.682, 17122.268, 18999.682},
+			  {0.040507989, 13390.463, 14712.813, 14293.433, 15521.395}},
+	},
+};
+
+static void see(struct estimate_rig *m, const uint32_t *node, const struct known *k, uint64_t i)
+{
+	estimate_rig_seen(m, node[ROOT], 0, 9000, 20000);
+	estimate_rig_seen(m, node[OF_F], 10 + i, 60000 + 3000 * i, 80000);
+	estimate_rig_seen(m, node[OF_G], 200 + 20 * i, 500000 + 40000 * i, 500000 + 40000 * i);
+	m->tree.yields[node[OF_G]] += 20;
+	estimate_rig_seen(m, node[OF_H], 1, 300000 - 10000 * i, 300000 - 10000 * i + k->wait);
+	estimate_rig_seen(m, node[INNER], 50, 60000 + 100 * i * i, 60000 + 100 * i * i);
+}
+
+static void sample_known(struct estimate_rig *m, const uint32_t *node, bool native)
+{
+	const int samples[NODES] = {[ROOT] = 5,
+				    [OF_F] = native ? 250 : 100,
+				    [OF_G] = native ? 0 : 150,
+				    [OF_H] = 200,
+				    [INNER] = 30};
+
+	for (int i = 0; i < NODES; i++)
+		for (int n = 0; n < samples[i]; n++)
+			assert_ok(estimate_sample(&m->e, &m->tree, node[i]));
+}
+
+static void is_about(double got, double want, const char *what, size_t at, int i)
+{
+	cr_assert(fabs(got - want) <= 1 + 2e-6 * want, "%zu, %s of %d: %.9g, not %.9g", at, what, i,
+		  got, want);
+}
+
+static void expect_known(const struct estimate_rig *m, const uint32_t *node,
+			 const struct cost *cost, size_t at)
+{
+	struct estimate_result r = estimate_rig_reconcile(m, cost);
+	const struct known *k = &known[at];
+
+	cr_assert_float_eq(r.cost_factor, k->cost_factor, 1e-7, "%zu: %.9g", at, r.cost_factor);
+	for (int i = 0; i < NODES; i++) {
+		const struct estimate_figures f = estimate_figures(&r, node[i]);
+
+		cr_assert_eq(f.calls, i ? k->calls[i - 1] : 0, "%zu, %d", at, i);
+		cr_assert_eq(f.yields, i == OF_G ? k->yields : 0, "%zu, %d", at, i);
+		is_about((double)f.self[SNAPSHOT_CPU], k->cpu[i], "CPU time", at, i);
+		is_about((double)f.self[SNAPSHOT_WALL], k->wall[i], "wall time", at, i);
+	}
+	for (int i = 0; i < 3; i++)
+		for (int j = 0; j < SNAPSHOT_FIGURES; j++) {
+			double error = sqrt(
+				estimate_variance(&r, F + (uint32_t)i, (enum snapshot_figure)j));
+
+			cr_assert(fabs(error - k->error[i][j]) <= 2e-6 * k->error[i][j],
+				  "%zu, %d, %d: %.9g", at, i, j, error);
+		}
+	estimate_result_deinit(&r);
+}
+
+Test(samples, computed_twice)
+{
+	static const struct func_identity ids[] = {
+		{.filename = "a.py", .name = "f", .firstlineno = 1},
+		{.filename = "~", .name = "<built-in method g>"},
+		{.filename = "a.py", .name = "h", .firstlineno = 2}};
+
+	for (size_t at = 0; at < sizeof(known) / sizeof(known[0]); at++) {
+		const struct known *k = &known[at];
+		const uint32_t n = k->times;
+		const struct cost cost = {.known = true,
+					  .before = {100 * n, 150 * n, 120 * n},
+					  .after = {200 * n, 250 * n, 220 * n}};
+		uint32_t node[NODES];
+		struct estimate_rig m;
+		struct funcs funcs;
+
+		estimate_rig_init(&m);
+		assert_ok(funcs_init(&funcs, 100, 1 << 16));
+		for (uint32_t i = 0; i < 3; i++)
+			cr_assert_eq(funcs_intern(&funcs, &ids[i]), F + i);
+		m.funcs = k->native ? &funcs : NULL;
+		node[ROOT] = m.root;
+		node[OF_F] = m.f;
+		node[OF_G] = m.g;
+		node[OF_H] = calltree_child(&m.tree, m.root, H);
+		node[INNER] = calltree_child(&m.tree, node[OF_H], F);
+		for (uint64_t i = 0; i < 6; i++) {
+			estimate_gap(&m.e, 9000000);
+			estimate_own_cpu(&m.e, k->own_cpu);
+			see(&m, node, k, i);
+			assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 1000000, &cost, 1.1));
+		}
+		if (k->sampled)
+			sample_known(&m, node, k->native);
+		estimate_gap(&m.e, 4000000);
+		estimate_own_cpu(&m.e, k->own_cpu == 10000000 ? 3000000 : floor(k->own_cpu / 3));
+		estimate_rig_seen(&m, m.g, 3, 9000, 9000);
+		m.tree.yields[m.g] = 1;
+		expect_known(&m, node, &cost, at);
+		funcs_deinit(&funcs);
+		estimate_rig_deinit(&m);
+	}
+	check_no_leaks();
+}

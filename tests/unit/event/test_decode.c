@@ -465,8 +465,68 @@ Test(decode, ranges_of_the_rest)
 	REFUSES(PYP_REC_BLOCK, DECODE_FIELD, block.size = 100);
 	REFUSES(PYP_REC_BLOCK, DECODE_FIELD, block.size = UINT64_C(1) << 56);
 	REFUSES(PYP_REC_BLOCK, DECODE_FIELD, block.address = UINT64_MAX - 4095);
+	ACCEPTS(PYP_REC_BLOCK, block.size = (UINT64_C(1) << 56) - 4096);
+	REFUSES(PYP_REC_BLOCK, DECODE_FIELD, block.address = UINT64_C(1) << 56);
+	ACCEPTS(PYP_REC_BLOCK, block.address = (UINT64_C(1) << 56) - 1);
+	ACCEPTS(PYP_REC_MEMORY, memory.pools = 0);
+	ACCEPTS(PYP_REC_MEMORY, h.arg = PYP_MEMORY_LOST | PYP_MEMORY_STACK);
+	ACCEPTS(PYP_REC_BLOCK, h.arg = PYP_MEMORY_LOST | PYP_MEMORY_STACK | PYP_BLOCK_UNMAP);
+	ACCEPTS(PYP_REC_FORK, h.arg = PYP_FORK_SHARED);
+	ACCEPTS(PYP_REC_EXEC, h.arg = PYP_EXEC_OTHER_THREAD);
+	ACCEPTS(PYP_REC_MEMORY, memory.resident = (INT64_C(1) << 56) - 4096);
+	REFUSES(PYP_REC_MEMORY, DECODE_FIELD, memory.resident = INT64_C(1) << 56);
+	ACCEPTS(PYP_REC_MEMORY, memory.mapped = 4096 - (INT64_C(1) << 56));
+	REFUSES(PYP_REC_MEMORY, DECODE_FIELD, memory.mapped = -(INT64_C(1) << 56));
 	REFUSES(PYP_REC_MEMORY, DECODE_FIELD, memory.resident = 100);
 	REFUSES(PYP_REC_MEMORY, DECODE_FIELD, memory.mapped = INT64_MIN);
+}
+
+/* Any of the three numbers of a change of memory may be the only one. */
+Test(decode, changes_of_nothing)
+{
+	for (int only = 0; only <= 3; only++) {
+		struct sample s = sample_of(PYP_REC_MEMORY);
+		struct event ev;
+
+		s.r.memory.resident = only == 1 ? 4096 : 0;
+		s.r.memory.mapped = only == 2 ? 4096 : 0;
+		s.r.memory.pools = only == 3 ? 1 : 0;
+		cr_assert_eq(decode(&s, &ev), only ? DECODE_OK : DECODE_FIELD, "%d", only);
+	}
+}
+
+/* A thread that has lost its CPU is in no system call, and waits for nothing. */
+Test(decode, switches_out_of_a_cpu)
+{
+	static const struct {
+		uint64_t arg[2];
+		int32_t syscall;
+		uint8_t wait, fd;
+		enum decode_error err;
+	} cases[] = {
+		{{0, 0}, -1, PYP_WAIT_CPU, 0, DECODE_OK},
+		{{1, 0}, -1, PYP_WAIT_CPU, 0, DECODE_FIELD},
+		{{0, 1}, -1, PYP_WAIT_CPU, 0, DECODE_FIELD},
+		{{0, 0}, -1, PYP_WAIT_CPU, 1, DECODE_FIELD},
+		{{0, 0}, 0, PYP_WAIT_CPU, 0, DECODE_FIELD},
+		{{0, 0}, -1, PYP_WAIT_STOPPED, 0, DECODE_OK},
+		{{0, 0}, 0, PYP_WAIT_SYSCALL, 0, DECODE_OK},
+		{{0, 0}, -1, PYP_WAIT_SYSCALL, 0, DECODE_FIELD},
+		{{9, 9}, 0, PYP_WAIT_GIL, 1, DECODE_OK},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sample s = sample_of(PYP_REC_SWITCH_OUT);
+		struct event ev;
+
+		s.r.h.arg = cases[i].wait == PYP_WAIT_CPU ? PYP_SWITCH_RUNNABLE : 0;
+		s.r.out.wait = cases[i].wait;
+		s.r.out.fd = cases[i].fd;
+		s.r.out.syscall = cases[i].syscall;
+		s.r.out.arg[0] = cases[i].arg[0];
+		s.r.out.arg[1] = cases[i].arg[1];
+		cr_assert_eq(decode(&s, &ev), cases[i].err, "%zu", i);
+	}
 }
 
 Test(decode, ranges_of_strings)
@@ -621,6 +681,32 @@ Test(decode, sample_bounds)
 	s = sample_of(PYP_REC_SAMPLE);
 	s.r.h.arg = 64;
 	cr_assert_eq(decode(&s, &ev), DECODE_FIELD);
+}
+
+/* All flags of a stack at once, or those of a change of memory, which is no period. */
+Test(decode, sample_flags)
+{
+	const struct {
+		uint16_t arg;
+		uint64_t period;
+		enum decode_error err;
+	} cases[] = {
+		{PYP_SAMPLE_LAST | PYP_SAMPLE_TRUNCATED, 9, DECODE_OK},
+		{PYP_SAMPLE_LAST | PYP_SAMPLE_MEMORY, 0, DECODE_OK},
+		{PYP_SAMPLE_LAST | PYP_SAMPLE_MEMORY, 1, DECODE_FIELD},
+		{PYP_SAMPLE_MEMORY | PYP_SAMPLE_WAIT, 0, DECODE_FIELD},
+		{PYP_SAMPLE_MEMORY | PYP_SAMPLE_METHOD, 0, DECODE_FIELD},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sample s = sample_of(PYP_REC_SAMPLE);
+		struct event ev;
+
+		s.r.h.arg = cases[i].arg;
+		s.r.sample.first = 0;
+		s.r.sample.period = cases[i].period;
+		cr_assert_eq(decode(&s, &ev), cases[i].err, "%zu", i);
+	}
 }
 
 /* The period of a wait's stack says how likely it was; it must be possible. */

@@ -8,69 +8,13 @@
 #include "harness/test.h"
 #include "profile/profile_priv.h"
 
-/*
- * A name that did not fit into its record is requested, and accepted if it begins with the known
- * part.
- */
-static void announce_cut(struct profile *p, uint64_t code, const char *name)
-{
-	static const char *const strings[] = {"t.py", NULL, NULL};
-	struct event e = {.ts = 1, .tid = 1, .type = PYP_REC_STRING};
-
-	for (uint32_t which = PYP_STR_FILENAME; which <= PYP_STR_NAME; which++) {
-		const char *str = strings[which] ? strings[which] : name;
-
-		e.u.string = (struct event_string){.code = code,
-						   .which = which,
-						   .units = 100,
-						   .bytes = (uint32_t)strlen(str),
-						   .kind = 1,
-						   .data = (const uint8_t *)str};
-		e.u.string.flags = which == PYP_STR_NAME ? PYP_STRING_TRUNCATED : 0;
-		profile_event(p, &e);
-	}
-	e = (struct event){.ts = 2, .tid = 1, .type = PYP_REC_CODE};
-	e.u.code.code = code;
-	profile_event(p, &e);
-	e = (struct event){.ts = 3, .tid = 1, .type = PYP_REC_ENTER};
-	e.u.call.frame = code + 1;
-	e.u.call.code = code;
-	profile_event(p, &e);
-	e.type = PYP_REC_LEAVE;
-	profile_event(p, &e);
-}
-
-Test(profile, names_that_were_cut)
-{
-	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
-	struct snapshot *s = snapshot_new();
-	struct snapshot_target target = {0};
-	bool whole = false, begun = false;
-
-	announce_cut(p, NUMBERED_CODE(12), "f1");
-	announce_cut(p, NUMBERED_CODE(13), "g1");
-	assert_ok(profile_snapshot(p, 10, 1, s, &target));
-	for (uint32_t i = 0; i < s->nfuncs; i++) {
-		whole |= strcmp(s->funcs[i].name, "f12") == 0;
-		begun |= strcmp(s->funcs[i].name, "g1") == 0;
-	}
-	cr_assert(whole && begun);
-	snapshot_free(s);
-	profile_free(p);
-	check_no_leaks();
-}
-
 static void send_string(struct profile *p, uint64_t code, uint32_t which, unsigned int kind,
-			const void *data, uint32_t bytes, uint8_t flags)
+			const void *data, uint32_t bytes)
 {
 	struct event e = {.ts = 1, .tid = 1, .type = PYP_REC_STRING};
 
-	e.u.string = (struct event_string){.code = code,
-					   .which = which,
-					   .kind = (uint8_t)kind,
-					   .bytes = bytes,
-					   .flags = flags,
-					   .data = data};
+	e.u.string = (struct event_string){
+		.code = code, .which = which, .kind = (uint8_t)kind, .bytes = bytes, .data = data};
 	profile_event(p, &e);
 }
 
@@ -96,9 +40,9 @@ Test(names, of_all_kinds)
 	struct profile *p = profile_new(NULL, NULL, NULL);
 	struct snapshot *s;
 
-	send_string(p, 5, PYP_STR_FILENAME, 1, "caf\xe9", 4, 0);
-	send_string(p, 5, PYP_STR_NAME, 2, ucs2, sizeof(ucs2), 0);
-	send_string(p, 5, PYP_STR_QUALNAME, 4, ucs4, sizeof(ucs4), 0);
+	send_string(p, 5, PYP_STR_FILENAME, 1, "caf\xe9", 4);
+	send_string(p, 5, PYP_STR_NAME, 2, ucs2, sizeof(ucs2));
+	send_string(p, 5, PYP_STR_QUALNAME, 4, ucs4, sizeof(ucs4));
 	send_code(p, 5, 77);
 	profile_send(p, 10, PYP_REC_ENTER, 1, 5, 0);
 	s = profile_take(p, 10);
@@ -111,25 +55,6 @@ Test(names, of_all_kinds)
 	check_no_leaks();
 }
 
-/* A string that the BPF program could not read is requested; those that it read are kept. */
-Test(names, unreadable)
-{
-	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
-	struct snapshot *s;
-
-	send_string(p, NUMBERED_CODE(3), PYP_STR_FILENAME, 1, "mine.py", 7, 0);
-	send_string(p, NUMBERED_CODE(3), PYP_STR_NAME, 1, NULL, 0, PYP_STRING_UNREADABLE);
-	send_code(p, NUMBERED_CODE(3), 9);
-	profile_send(p, 10, PYP_REC_ENTER, 1, NUMBERED_CODE(3), 0);
-	s = profile_take(p, 10);
-	cr_assert_str_eq(only_func(s)->filename, "mine.py");
-	cr_assert_str_eq(only_func(s)->name, "f3");
-	cr_assert_eq(only_func(s)->firstlineno, 9);
-	snapshot_free(s);
-	profile_free(p);
-	check_no_leaks();
-}
-
 static void send_names(struct profile *p, uint64_t code, const char *name, unsigned int first,
 		       unsigned int end)
 {
@@ -137,66 +62,7 @@ static void send_names(struct profile *p, uint64_t code, const char *name, unsig
 		[PYP_STR_FILENAME] = "a.py", [PYP_STR_NAME] = name, [PYP_STR_QUALNAME] = name};
 
 	for (unsigned int i = first; i < end; i++)
-		send_string(p, code, i, 1, strings[i], (uint32_t)strlen(strings[i]), 0);
-}
-
-/*
- * A probe's program announces f and is interrupted after `at` of its strings by one that announces
- * g and f.
- */
-static void announce_nested(struct profile *p, unsigned int at)
-{
-	send_names(p, 8, "f", 0, at);
-	send_names(p, 16, "g", 0, 3);
-	send_code(p, 16, 1);
-	send_names(p, 8, "f", 0, 3);
-	send_code(p, 8, 2);
-	send_names(p, 8, "f", at, 3);
-	send_code(p, 8, 2);
-}
-
-Test(names, of_announcements_within_each_other)
-{
-	for (unsigned int at = 0; at <= 3; at++) {
-		struct profile *p = profile_new(NULL, NULL, NULL);
-		struct snapshot *s;
-
-		announce_nested(p, at);
-		profile_send(p, 10, PYP_REC_ENTER, 1, 8, 0);
-		profile_send(p, 11, PYP_REC_ENTER, 2, 16, 1);
-		s = profile_take(p, 30);
-		cr_assert_eq(s->nfuncs, 2);
-		for (uint32_t i = 0; i < 2; i++) {
-			cr_assert_str_eq(s->funcs[i].filename, "a.py");
-			cr_assert_str_eq(s->funcs[i].name,
-					 s->funcs[i].firstlineno == 2 ? "f" : "g");
-			cr_assert_eq(s->funcs[i].variant, 0);
-		}
-		snapshot_free(s);
-		profile_free(p);
-	}
-	check_no_leaks();
-}
-
-/* Of many announcements without an end, the first ones are dropped; a thread has few. */
-Test(names, without_an_end)
-{
-	struct profile *p = profile_new(NULL, NULL, NULL);
-	struct snapshot *s;
-
-	for (uint64_t code = 0x1000; code < 0x9000; code += 8)
-		send_names(p, code, "lost", 0, 2);
-	send_names(p, 8, "f", 0, 1);
-	send_names(p, 16, "g", 0, 2);
-	send_names(p, 8, "f", 1, 3);
-	send_code(p, 8, 2);
-	profile_send(p, 10, PYP_REC_ENTER, 1, 8, 0);
-	s = profile_take(p, 30);
-	cr_assert_str_eq(only_func(s)->name, "f");
-	cr_assert_str_eq(only_func(s)->filename, "a.py");
-	snapshot_free(s);
-	profile_free(p);
-	check_no_leaks();
+		send_string(p, code, i, 1, strings[i], (uint32_t)strlen(strings[i]));
 }
 
 static void send_late(struct profile *p, uint64_t code, const char *name)
@@ -236,36 +102,42 @@ Test(names, that_come_when_the_code_is_freed)
 	check_no_leaks();
 }
 
-Test(names, unreadable_for_good)
+/* By the flags of their code; their frames' entries say that they can be suspended. */
+Test(names, kinds_of_coroutines)
 {
-	struct profile *p = profile_new(NULL, NULL, NULL);
-	struct snapshot *s;
+	static const struct {
+		uint32_t flags;
+		enum snapshot_coro_kind kind;
+	} cases[] = {
+		{0, SNAPSHOT_GENERATOR},
+		{PYP_CO_COROUTINE, SNAPSHOT_COROUTINE},
+		{PYP_CO_ASYNC_GENERATOR, SNAPSHOT_ASYNC_GENERATOR},
+		{PYP_CO_ASYNC_GENERATOR | PYP_CO_COROUTINE, SNAPSHOT_ASYNC_GENERATOR},
+	};
 
-	send_string(p, 5, PYP_STR_NAME, 1, "f", 1, 0);
-	send_code(p, 5, 9);
-	profile_send(p, 10, PYP_REC_ENTER, 1, 5, 0);
-	s = profile_take(p, 10);
-	cr_assert_str_eq(only_func(s)->filename, "<unreadable>");
-	cr_assert_str_eq(only_func(s)->name, "f");
-	cr_assert_null(only_func(s)->qualname);
-	snapshot_free(s);
-	profile_free(p);
-	check_no_leaks();
-}
+	for (uint64_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct profile *p = profile_new(NULL, NULL, NULL);
+		struct event e = {.ts = 1, .tid = 1, .type = PYP_REC_CODE};
+		struct snapshot *s;
 
-/* If more announcements are in progress than are kept, the oldest ones are requested again. */
-Test(names, many_in_progress)
-{
-	struct profile *p = profile_new(NULL, NULL, NULL);
-	struct event e = {.ts = 1, .type = PYP_REC_STRING};
-
-	for (uint32_t tid = 1; tid <= 200; tid++) {
-		e.tid = tid;
-		e.u.string = (struct event_string){
-			.code = tid, .kind = 1, .bytes = 1, .data = (const uint8_t *)"x"};
+		send_names(p, 8, "f", 0, 2);
+		e.u.code.code = 8;
+		e.u.code.flags = cases[i].flags;
 		profile_event(p, &e);
+		e = (struct event){.ts = 10, .tid = 1, .type = PYP_REC_ENTER};
+		e.arg = PYP_ENTER_GENERATOR | PYP_ENTER_START;
+		e.u.call.frame = 1;
+		e.u.call.code = 8;
+		profile_event(p, &e);
+		if (i == 1)
+			profile_ends_are_hidden(p);
+		s = profile_take(p, 30);
+		cr_assert(s->ncoros == 1 && s->coros[0].kind == cases[i].kind, "%lu", i);
+		cr_assert(s->coros[0].pid == 42 && s->coros[0].ends_hidden == (i == 1));
+		cr_assert(s->coros[0].started == 1 && s->coros[0].running[SNAPSHOT_WALL] == 20);
+		snapshot_free(s);
+		profile_free(p);
 	}
-	profile_free(p);
 	check_no_leaks();
 }
 
@@ -341,6 +213,129 @@ static struct added add_children(uint32_t n)
 	return ret;
 }
 
+static void send_sample(struct profile *p, unsigned int func, bool before)
+{
+	const uint64_t codes[] = {NUMBERED_CODE(func), NUMBERED_CODE(0)};
+	struct event e = {.ts = 200, .tid = 1, .type = PYP_REC_SAMPLE};
+
+	e.u.sample = (struct event_sample){.count = 2,
+					   .flags = PYP_SAMPLE_LAST,
+					   .offset = PYP_SAMPLE_NO_OFFSET,
+					   .codes = codes};
+	if (before)
+		profile_sample_before(p, &e);
+	else
+		profile_event(p, &e);
+}
+
+/* Of functions that were traced; f5 was not, so its samples are outside. */
+Test(profile, samples_beside_a_trace)
+{
+	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
+	struct event e = {.ts = 1, .tid = 1, .type = PYP_REC_CODE};
+	struct snapshot *s;
+	uint32_t at = 0;
+
+	e.u.code.code = NUMBERED_CODE(0);
+	e.u.code.firstlineno = 77;
+	profile_sample_before(p, &e);
+	e.type = PYP_REC_ENTER;
+	profile_sample_before(p, &e); /* nothing else is before the trace */
+	for (int i = 0; i < 3; i++)
+		send_sample(p, 1, true);
+	send_sample(p, 5, true);
+	profile_is_sampled(p);
+	profile_send(p, 100, PYP_REC_ENTER, 1, NUMBERED_CODE(0), 0);
+	profile_send(p, 100, PYP_REC_ENTER, 2, NUMBERED_CODE(1), 1);
+	for (int i = 0; i < 7; i++)
+		send_sample(p, i < 2 ? 5 : 1, false);
+	s = profile_take(p, 300);
+	cr_assert(s->nfuncs == 2 && s->targets[0].events == 2 && profile_samples(p) == 7);
+	while (strcmp(s->funcs[at].name, "f1") != 0)
+		at++;
+	cr_assert(s->funcs[at].firstlineno == 1 && s->funcs[!at].firstlineno == 77);
+	cr_assert(s->targets[0].beside.trace.n == 2 && s->targets[0].beside.before.n == 2);
+	cr_assert(s->targets[0].beside.trace.of[at] == 5 &&
+		  s->targets[0].beside.trace.of[!at] == 0);
+	cr_assert_eq(s->targets[0].beside.trace.outside, 2);
+	cr_assert_eq(s->targets[0].beside.before.of[at], 3);
+	cr_assert_eq(s->targets[0].beside.before.outside, 1);
+	snapshot_free(s);
+	/* Those from before stay. */
+	profile_clear(p, 400);
+	s = profile_take(p, 400);
+	cr_assert_eq(s->targets[0].beside.before.of[0] + s->targets[0].beside.before.of[1], 3);
+	cr_assert_eq(s->targets[0].beside.trace.of[0] + s->targets[0].beside.trace.of[1], 0);
+	cr_assert_eq(s->targets[0].beside.trace.outside, 0);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
+/*
+ * Two threads that could run when a window of 1 us opened: the first one's first event comes after 400 ns, the
+ * other has none. The process's CPU time that these events do not show is divided in proportion.
+ */
+static void check_gaps(uint64_t cpu_ns, uint64_t first, uint64_t second)
+{
+	const struct pyp_chain_frame frame = {.frame = 1, .code = NUMBERED_CODE(0)};
+	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
+	struct initial_stack initial = {.name = "", .running = true, .frames = &frame, .n = 1};
+	struct snapshot *s;
+
+	profile_in_windows(p);
+	profile_begin(p, 1000);
+	profile_limit(p, 0, &(struct cost){.known = false});
+	for (initial.tid = 1; initial.tid <= 2; initial.tid++)
+		profile_add_initial(p, 1010, &initial);
+	profile_send(p, 1400, PYP_REC_ENTER, 2, NUMBERED_CODE(1), 1);
+	profile_send(p, 1500, PYP_REC_LEAVE, 2, 0, 0);
+	cr_assert_eq(profile_window_end(p, 2000, cpu_ns, 1), 1000);
+	s = profile_take(p, 2000);
+	cr_assert_eq(s->nthreads, 2);
+	cr_assert_eq(s->threads[0].total[SNAPSHOT_CPU], 600 + first);
+	cr_assert_eq(s->threads[1].total[SNAPSHOT_CPU], second);
+	cr_assert(s->threads[0].total[SNAPSHOT_WALL] == 1000 &&
+		  s->threads[1].total[SNAPSHOT_WALL] == 1000);
+	snapshot_free(s);
+	profile_free(p);
+}
+
+Test(profile, gaps_at_the_beginning_of_windows)
+{
+	check_gaps(600 + 700, 200, 500);
+	check_gaps(600 + 1400, 400, 1000);
+	check_gaps(600 + 5000, 400, 1000);
+	check_gaps(600, 0, 0);
+	check_gaps(500, 0, 0);
+	check_no_leaks();
+}
+
+/* The initial stack was read after the thread's first event, 5 ns after the window opened: these are the gap. */
+Test(profile, gap_before_a_chain)
+{
+	const struct pyp_chain_frame frame = {.frame = 1, .code = NUMBERED_CODE(0)};
+	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
+	struct initial_stack initial = {
+		.tid = 1, .name = "", .running = true, .frames = &frame, .n = 1};
+	struct event e = {.ts = 1005, .tid = 1, .type = PYP_REC_CHAIN};
+	struct snapshot *s;
+
+	profile_in_windows(p);
+	profile_begin(p, 1000);
+	profile_limit(p, 0, &(struct cost){.known = false});
+	profile_add_initial(p, 1010, &initial);
+	e.u.chain = (struct event_chain){.count = 1, .flags = PYP_CHAIN_LAST, .frames = &frame};
+	profile_event(p, &e);
+	cr_assert_eq(profile_window_end(p, 1100, 1000, 1), 100);
+	s = profile_take(p, 1100);
+	cr_assert(s->threads[0].total[SNAPSHOT_CPU] == 100 &&
+		  s->threads[0].total[SNAPSHOT_WALL] == 100);
+	snapshot_free(s);
+	profile_free(p);
+	check_no_leaks();
+}
+
 /* Two threads make 3 and 1 of 4 calls in a window, and pass these numbers of marks. */
 static double usable_marks(unsigned int first, unsigned int second)
 {
@@ -389,6 +384,34 @@ Test(snapshot, many_profiles_are_linear)
 		  many.bytes / few.bytes);
 	cr_expect(many.seconds < 32 * few.seconds, "8 times as many take %.1f times the time",
 		  many.seconds / few.seconds);
+	check_no_leaks();
+}
+
+static void add_functions(struct snapshot *s, unsigned int n)
+{
+	struct profile *p = profile_new(NULL, numbered_resolve, NULL);
+	struct snapshot_target t = {0};
+
+	for (unsigned int i = 0; i < n; i++) {
+		profile_send(p, 10 + i, PYP_REC_ENTER, 1, NUMBERED_CODE(i), 0);
+		profile_send(p, 10 + i, PYP_REC_LEAVE, 1, 0, 0);
+	}
+	assert_ok(profile_snapshot(p, 2000, 7, s, &t));
+	profile_free(p);
+}
+
+/* The index of functions becomes larger when there are some in it. */
+Test(snapshot, more_profiles_share_functions)
+{
+	for (unsigned int n = 100; n <= 250; n += 10) {
+		struct snapshot *s = snapshot_new();
+
+		add_functions(s, n);
+		add_functions(s, n + 200);
+		add_functions(s, n + 200);
+		cr_assert_eq(s->nfuncs, n + 200, "%u, not %u", s->nfuncs, n + 200);
+		snapshot_free(s);
+	}
 	check_no_leaks();
 }
 

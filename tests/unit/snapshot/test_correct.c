@@ -7,6 +7,7 @@
 
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "snapshot/waits.h"
 #include "stats/view.h"
 
 /* Different enough to identify each cost: calls 10+100, returns 1+1000, yields 3+5000 */
@@ -229,6 +230,63 @@ Test(correct, lifetimes_have_their_mean_between_them)
 	cr_assert_geq(c->max, c->min);
 }
 
+/* An instance of a function, from its first call to its end. */
+static struct snapshot_coro lifetimes(const struct snapshot *s, uint32_t pid,
+				      enum snapshot_coro_kind kind, uint64_t shortest,
+				      uint64_t longest, uint64_t total)
+{
+	return (struct snapshot_coro){
+		.pid = pid,
+		.func = s->nodes[1].func,
+		.kind = kind,
+		.started = 1,
+		.partial = 1,
+		.running = {10000, 20000},
+		.lifetimes = 2,
+		.min = shortest,
+		.max = longest,
+		.total = total,
+	};
+}
+
+/*
+ * main calls itself in process 42; its cost there is 2424, with 202 of the inner calls. In process 43 it
+ * is 404, and in process 44 it is unknown. Greenlets run from the outermost call on.
+ */
+Test(correct, lifetimes_of_several_processes)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("thread 42 42 a\n"
+							     "main a.py:1 2 100000\n"
+							     "  main a.py:1 2 50000\n"
+							     "thread 43 43 b\n"
+							     "main a.py:1 4 200000\n"
+							     "thread 44 44 c\n"
+							     "main a.py:1 4 200000\n");
+	struct snapshot_coro *c = snapshot_alloc(s, 5, sizeof(*c));
+
+	s->targets[1].cost = costs;
+	c[0] = lifetimes(s, 42, SNAPSHOT_GREENLET, 30000, 70000, 100000);
+	c[1] = lifetimes(s, 43, SNAPSHOT_GENERATOR, 30000, 70000, 100000);
+	c[1].lifetimes = 0;
+	c[2] = lifetimes(s, 42, SNAPSHOT_GENERATOR, 20000, 20000, 60001);
+	c[3] = lifetimes(s, 42, SNAPSHOT_COROUTINE, 20000, 20000, 10000);
+	c[4] = lifetimes(s, 44, SNAPSHOT_GENERATOR, 30000, 70000, 100000);
+	s->coros = c;
+	s->ncoros = 5;
+	assert_ok(snapshot_correct(s));
+	cr_assert(c[0].running[0] == 10000 - 2424 && c[0].running[1] == 20000 - 2424);
+	cr_assert_eq(c[0].total, 100000 - 2424);
+	cr_assert(c[0].min == 30000 - 1212 && c[0].max == 70000 - 1212);
+	cr_assert_eq(c[1].running[0], 10000 - 404);
+	cr_assert(c[1].total == 100000 && c[1].min == 30000 && c[1].max == 70000);
+	cr_assert_eq(c[2].running[0], 10000 - 2424 - 202);
+	/* 57375 in two lifetimes: the longest one takes half of them at least. */
+	cr_assert(c[2].min == 20000 - 1313 && c[2].max == 28688);
+	cr_assert(c[3].min == 3687 && c[3].max == 20000 - 1313, "7374 in two lifetimes");
+	cr_assert(c[4].running[1] == 20000 && c[4].total == 100000 && c[4].min == 30000);
+	check_sums(s);
+}
+
 /* The callers of truncated calls are unknown, so the whole cost is charged to the row itself. */
 Test(correct, truncated)
 {
@@ -299,4 +357,36 @@ Test(correct, no_drag_where_nothing_is_left)
 	assert_ok(snapshot_correct(s));
 	cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], 0);
 	check_sums(s);
+}
+
+/*
+ * Reasons for waiting are scaled to what is left of it: in f 301 of 600 ns, where files and sockets are two thirds
+ * of the largest one; in g nothing. The largest ones take what rounding leaves.
+ */
+Test(correct, reasons_fit_what_is_left)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
+							     "thread 42 43 worker\n"
+							     "main a.py:1 1 100 400\n"
+							     "  f a.py:2 1 100 401\n"
+							     "  g a.py:3 1 100 50\n");
+	static const int columns[] = {COLUMN_lock, COLUMN_sleep, COLUMN_io, COLUMN_io_disk,
+				      COLUMN_io_socket};
+	static const uint64_t before[][5] = {{100, 200, 0, 0, 0}, {100, 200, 300, 100, 200}},
+			      after[][5] = {{100, 200, 0, 0, 0}, {50, 100, 151, 50, 101}, {0}};
+
+	for (int k = 0; k < 5; k++) {
+		assert_ok(snapshot_reserve_columns(s, COLUMN_BIT(columns[k]), s->nnodes));
+		for (uint32_t i = 0; i < 3; i++)
+			s->columns[columns[k]][1 + i] = before[i ? 1 : 0][k];
+	}
+	snapshot_fit_waits(s);
+	cr_assert_eq(snapshot_figure(s, COLUMN_sleep, 2), 200, "not measured");
+	s->measured = COLUMN_WAITS;
+	snapshot_fit_waits(s);
+	for (uint32_t i = 0; i < 3; i++)
+		for (int k = 0; k < 5; k++)
+			cr_assert_eq(snapshot_figure(s, columns[k], 1 + i), after[i][k], "%u, %d",
+				     i, k);
+	cr_assert_eq(snapshot_columns(s) & COLUMN_BIT(COLUMN_gil), 0);
 }

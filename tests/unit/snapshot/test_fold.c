@@ -88,9 +88,9 @@ Test(fold, what_does_not_fit_is_summed)
 	_cleanup_(snapshot_freep) struct snapshot *sum = NULL, *one = child(0);
 	uint64_t self = self_of(one);
 
-	add(&sum, 1, 10);
-	cr_assert(snapshot_exact(sum));
-	add(&sum, 2, 7);
+	add(&sum, 1, 6);
+	cr_assert(snapshot_exact(sum), "six contexts fit");
+	add(&sum, 2, 9);
 	cr_assert_eq(sum->targets[0].folded, 2);
 	cr_assert_eq(calls_of(sum, "f"), 2);
 	cr_assert_eq(calls_of(sum, "(truncated)"), 7);
@@ -112,13 +112,33 @@ Test(fold, one_target_only)
 	cr_assert_null(sum);
 }
 
-/* Pairs of waiter and holder, and the longest waits, of functions that have been merged. */
+/* Of two processes with as many, 10 fit. */
+Test(fold, as_many_as_fit)
+{
+	_cleanup_(snapshot_freep) struct snapshot *sum = NULL;
+
+	add(&sum, 1, 6);
+	add(&sum, 2, 10);
+	cr_assert(snapshot_exact(sum));
+	cr_assert_eq(calls_of(sum, "g"), 6);
+	for (uint32_t i = 0; i < sum->nthreads; i++)
+		cr_assert(!sum->threads[i].alive && !sum->threads[i].tid &&
+			  strcmp(sum->threads[i].name, "(ended)") == 0);
+	cr_assert(!sum->targets[0].parent &&
+		  strcmp(sum->targets[0].cmdline, "(children that have ended)") == 0);
+}
+
+/* Pairs of waiter and holder, the longest waits, and all else of functions that have been merged. */
 Test(fold, waits_beyond_the_limit)
 {
 	static struct snapshot_gil_pair pairs[2][2] = {{{42, 0, 1, 5}, {42, 1, 0, 7}},
 						       {{43, 0, 1, 5}, {43, 1, 0, 7}}};
-	static struct snapshot_wait waits[2] = {{.pid = 42, .func = 1, .ns = 9, .why = 1},
-						{.pid = 43, .func = 1, .ns = 8, .why = 1}};
+	static struct snapshot_wait waits[2][2] = {
+		{{.pid = 42, .func = 1, .ns = 9, .why = 1}, {.pid = 42, .func = SNAPSHOT_NONE}},
+		{{.pid = 43, .func = 1, .ns = 8, .why = 1}, {.pid = 43, .func = SNAPSHOT_NONE}}};
+	static struct snapshot_coro coros[2] = {{.pid = 42, .func = 1, .started = 2, .partial = 3},
+						{.pid = 43, .func = 1, .started = 4, .partial = 1}};
+	uint32_t outside = 0, merged = 0, last;
 	struct snapshot *sum = NULL;
 
 	for (int i = 0; i < 2; i++) {
@@ -127,8 +147,15 @@ Test(fold, waits_beyond_the_limit)
 
 		s->gil_pairs = pairs[i];
 		s->ngil_pairs = 2;
-		s->waits = &waits[i];
-		s->nwaits = 1;
+		s->waits = waits[i];
+		s->nwaits = 2;
+		s->coros = &coros[i];
+		s->ncoros = 1;
+		assert_ok(snapshot_reserve_columns(s, COLUMN_BIT(COLUMN_vcsw), s->nnodes));
+		for (uint32_t k = 0; k < s->nnodes; k++) {
+			s->columns[COLUMN_vcsw][k] = 1 + k;
+			s->nodes[k].yields = 10 * k;
+		}
 		assert_ok(snapshot_fold(&sum, s, i ? 1 : 1000));
 		cr_assert(snapshot_valid(sum));
 		snapshot_free(s);
@@ -136,7 +163,20 @@ Test(fold, waits_beyond_the_limit)
 	cr_assert_eq(sum->ngil_pairs, 2);
 	cr_assert_eq(sum->gil_pairs[0].ns + sum->gil_pairs[1].ns, 12);
 	cr_assert_eq(sum->targets[0].waits.pairs_dropped, 12);
-	cr_assert(sum->nwaits == 2 && sum->gil_pairs[0].pid == 0);
+	cr_assert(sum->nwaits == 4 && sum->gil_pairs[0].pid == 0);
+	for (uint32_t i = 0; i < sum->nwaits; i++) {
+		outside += sum->waits[i].func == SNAPSHOT_NONE;
+		merged += sum->waits[i].func != SNAPSHOT_NONE &&
+			  sum->funcs[sum->waits[i].func].pseudo;
+	}
+	cr_assert(outside == 2 && merged == 1);
+	cr_assert(sum->ncoros == 1 && sum->coros[0].pid == 0 && sum->coros[0].started == 2);
+	cr_assert_eq(sum->targets[0].forgotten, 5);
+	cr_assert_eq(sum->targets[0].truncated, 3);
+	last = sum->nnodes - 1;
+	cr_assert_eq(calls_of(sum, "(truncated)"), 3);
+	cr_assert(sum->nodes[last].yields == 10 + 20 || sum->nodes[1].yields == 10 + 20);
+	cr_assert_eq(snapshot_figure(sum, COLUMN_vcsw, 0), 1 + 1);
 	snapshot_free(sum);
 	check_no_leaks();
 }

@@ -138,6 +138,137 @@ Test(load, what_was_saved)
 	check_no_leaks();
 }
 
+/* Of a target, every number differs from all others. */
+static void fill_target(struct snapshot *s, struct snapshot_target *t)
+{
+	uint64_t n = 100;
+
+	t->estimate = (struct snapshot_estimate){99, n++, n++, n++, n++};
+	t->builtins = t->misses_calls = t->corrected = true;
+	t->parent = (uint32_t)n++;
+	t->folded = (uint32_t)n++;
+	t->execs = (uint32_t)n++;
+	t->fork_gap_ns = n++;
+	t->exec_gap_ns = n++;
+	t->follows = true;
+	t->children = (struct snapshot_children){n++, n++, n++, n++};
+	for (const struct snapshot_fact *f = snapshot_facts; f->key; f++)
+		*snapshot_fact(t, f) = n++;
+	for (int i = 0; i < PYP_LOSS_MAX; i++)
+		t->losses[i] = n++;
+	t->cost.known = true;
+	for (int k = 0; k < COST_KINDS; k++) {
+		t->cost.before[k] = (uint32_t)n++;
+		t->cost.after[k] = (uint32_t)n++;
+	}
+	t->cost.slowdown = (uint32_t)n++;
+	t->cost_scale = 1.25;
+	t->subtracted[SNAPSHOT_CPU] = n++;
+	t->subtracted[SNAPSHOT_WALL] = n++;
+	t->clamped = n++;
+	t->windows = (struct snapshot_windows){.sampled = true,
+					       .max_overhead = (uint32_t)n++,
+					       .n = n++,
+					       .span_ns = n++,
+					       .seen_cpu_ns = n++,
+					       .all_cpu_ns = n++,
+					       .samples = n++,
+					       .samples_factor = 1.5,
+					       .failed = n++,
+					       .unsampled = "no timers"};
+	t->waits = (struct snapshot_waits){.measured = true,
+					   .gil_known = true,
+					   .walked = true,
+					   .walks = n++,
+					   .pairs_dropped = n++};
+	t->waits.other = snapshot_alloc(s, 2, sizeof(*t->waits.other));
+	t->waits.nother = 2;
+	t->waits.other[0] = (struct snapshot_call){"quotactl", n++, n++};
+	t->waits.other[1] = (struct snapshot_call){"unknown", n++, n++};
+}
+
+static void fill_rest(struct snapshot *s)
+{
+	struct histogram_sum some = {.count = 5};
+	uint64_t n = 1000;
+
+	some.n[40] = 2;
+	some.n[80] = 3;
+	s->coros = snapshot_alloc(s, SNAPSHOT_CORO_KINDS, sizeof(*s->coros));
+	s->ncoros = SNAPSHOT_CORO_KINDS;
+	for (int i = 0; i < SNAPSHOT_CORO_KINDS; i++)
+		s->coros[i] = (struct snapshot_coro){42,    1,	 (enum snapshot_coro_kind)i,
+						     i & 1, n++, n++,
+						     n++,   n++, {n++, n++},
+						     n++,   n++, n++,
+						     n++,   n++};
+	s->gil_pairs = snapshot_alloc(s, 1, sizeof(*s->gil_pairs));
+	s->gil_pairs[0] = (struct snapshot_gil_pair){42, 1, SNAPSHOT_NONE, n++};
+	s->ngil_pairs = 1;
+	s->measured = COLUMN_COUNTERS((1u << PYP_COUNTERS) - 1) | COLUMN_WAITS |
+		      column_group("memory") | COLUMN_BIT(COLUMN_gil_held_ns);
+	assert_ok(snapshot_reserve_columns(s, s->measured, s->nnodes));
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		for (int c = 0; c < COLUMNS; c++)
+			if (s->columns[c])
+				s->columns[c][i] = n++;
+		s->nodes[i].min[0] = n++, s->nodes[i].min[1] = n++;
+		s->nodes[i].max[0] = n++, s->nodes[i].max[1] = n++;
+		s->nodes[i].inflight = (uint32_t)n++;
+	}
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		for (int k = 0; k < SNAPSHOT_FIGURES; k++, n++)
+			s->funcs[i].variance[k] = k == (int)i ? -1 : (double)(n * n);
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+		assert_ok(snapshot_add_durations(s, &s->funcs[1], c, &some, 1000 + (uint64_t)c));
+	s->threads[1].folded = n++;
+	s->threads[1].entry = "f";
+	s->funcs[0].variant = INT32_MAX;
+	s->nodes[2].inflight = UINT32_MAX - 1;
+	s->taken_unix_ns = INT64_MAX;
+}
+
+static const char *const full = "target 42\nthread 42 43 worker\nmain a.py:1 2 100000\n"
+				"  f a.py:2147483647 1 5\nthread 42 0 rows\n"
+				"f a.py:2147483647 3 9\n";
+
+Test(load, everything)
+{
+	for (int mode = 0; mode < 4; mode++) {
+		_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(full), *l = NULL;
+		_cleanup_free_ char *saved = NULL;
+		size_t size;
+
+		fill_target(s, &s->targets[0]);
+		fill_rest(s);
+		if (mode < 3)
+			s->targets[0].mode = (enum mode)mode;
+		else
+			s->folded = s->stripped = true, s->builtins_of = "len";
+		assert_round_trip(s);
+		saved = save(s, &size);
+		l = parse(saved, size);
+		cr_assert_eq(l->taken_unix_ns, INT64_MAX);
+		cr_assert(l->folded == s->folded && l->stripped == s->stripped);
+		cr_assert(!l->builtins_of == (mode < 3));
+		cr_assert_eq(l->nodes[2].inflight, UINT32_MAX - 1);
+		cr_assert(l->threads[1].folded && strcmp(l->threads[1].entry, "f") == 0);
+		cr_assert_eq(l->ncoros, SNAPSHOT_CORO_KINDS);
+		cr_assert_eq(l->coros[3].kind, SNAPSHOT_GREENLET);
+		cr_assert_eq(l->coros[3].max, s->coros[3].max);
+		cr_assert(l->gil_pairs[0].ns == s->gil_pairs[0].ns &&
+			  l->gil_pairs[0].waiter == SNAPSHOT_NONE);
+		cr_assert_eq(l->measured, s->measured);
+		cr_assert_eq(snapshot_figure(l, COLUMN_pools, 4), s->columns[COLUMN_pools][4]);
+		cr_assert_eq(l->targets[0].windows.all_cpu_ns, s->targets[0].windows.all_cpu_ns);
+		cr_assert_eq(l->targets[0].waits.nother, 2);
+		cr_assert_eq(l->targets[0].children.failed, s->targets[0].children.failed);
+		cr_assert_eq(l->targets[0].cost.slowdown, s->targets[0].cost.slowdown);
+		cr_assert_eq(l->funcs[1].durations[1].max, 1001);
+	}
+	check_no_leaks();
+}
+
 /* The longest waits; reasons that do not exist. */
 Test(load, waits)
 {
@@ -316,7 +447,12 @@ Test(load, wrong_in_every_way)
 		{"\"self\":{", "\"self\":[{"},
 		{"\"self\":{\"cpu\"", "\"self\":{\"c\""},
 		{"\"calls\":1,\"inflight\":0", "\"calls\":1,\"inflight\":4294967296"},
+		{"\"calls\":1,\"inflight\":0", "\"calls\":1,\"inflight\":4294967295"},
 		{"\"line\":1,", "\"line\":2147483648,"},
+		{"\"line\":1,", "\"line\":-2147483649,"},
+		{"\"line\":1,", "\"line\":1,\"variant\":2147483648,"},
+		{"\"line\":1,", "\"lime\":1,"},
+		{"\"line\":1,", "\"line\":null,"},
 		{"\"name\":\"main\"", "\"name\":\"ma\\u0000in\""},
 		{"\"name\":\"main\"", "\"name\":\"\\ud800\""},
 		{"\"name\":\"main\"", "\"name\":\"\xff\""},
@@ -332,12 +468,39 @@ Test(load, wrong_in_every_way)
 		{"\"version\":1", "\"version\":-1"},
 		{"\"version\":1", "\"version\":{}"},
 		{"\"losses\":{\"lost_events\":0", "\"losses\":{\"lost_events\":-1"},
+		{"\n}\n", ",\"columns\":{}\n}\n"}, /* after the contexts */
+		{"\n}\n", ",\"columns\"\n}\n"},
+		{"\n}\n", ",7:8\n}\n"},
+		{"\n}\n", ",\"coroutines\":[{\"kind\":\"hen\",\"pid\":1}]\n}\n"},
 		{"\n}\n", "\n}}\n"},
 		{"\n}\n", "\n]\n"},
 	};
 
 	for (size_t i = 0; i < sizeof(edits) / sizeof(*edits); i++)
 		assert_edit_refused(edits[i][0], edits[i][1], -EBADMSG, PYP_EXIT_FAILURE);
+	check_no_leaks();
+}
+
+/* Where the damage is */
+Test(load, places)
+{
+	static const char *const edits[][3] = {
+		{"\"parent\":0", "\"parent\":-1", "element 1 of nodes): \"parent\" is not"},
+		{"\"parent\":1", "\"parent\":-1", "element 2 of nodes): \"parent\" is not"},
+		{"\"clock\":\"cpu\"", "\"clock\":\"sun\"", "): \"clock\" is neither"},
+		{"\n}\n", "\n]\n", "): unterminated object"},
+	};
+
+	for (size_t i = 0; i < sizeof(edits) / sizeof(*edits); i++) {
+		size_t size;
+		_cleanup_free_ char *data = edited(edits[i][0], edits[i][1], &size);
+		struct snapshot *s = NULL;
+		struct diag diag = {0};
+
+		assert_err(snapshot_parse(data, size, "test", &s, &diag), -EBADMSG);
+		cr_assert(strstr(diag.msg, edits[i][2]), "%s", diag.msg);
+		cr_assert_eq(!strstr(diag.msg, "element"), i >= 2, "%s", diag.msg);
+	}
 	check_no_leaks();
 }
 
@@ -421,9 +584,33 @@ Test(load, unknown_members_are_passed_over)
 	check_no_leaks();
 }
 
+/* Columns of a later version have no names here. */
+Test(load, unknown_columns)
+{
+	static const char known[] = "\"counters\":[\"vcsw\"]", more[] = ",\"more\":[\"x\",7]";
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example), *l = NULL;
+	_cleanup_free_ char *saved = NULL, *later = NULL;
+	size_t size;
+	char *at;
+
+	s->measured = COLUMN_BIT(COLUMN_vcsw);
+	assert_ok(snapshot_reserve_columns(s, s->measured, s->nnodes));
+	s->columns[COLUMN_vcsw][1] = 5;
+	saved = save(s, &size);
+	at = strstr(saved, known);
+	cr_assert(at, "%s", saved);
+	at += strlen(known);
+	cr_assert(asprintf(&later, "%.*s%s%s", (int)(at - saved), saved, more, at) > 0);
+	l = parse(later, strlen(later));
+	cr_assert(l->measured == s->measured && snapshot_columns(l) == s->measured);
+	cr_assert_eq(snapshot_figure(l, COLUMN_vcsw, 1), 5);
+}
+
+/* One is longer than what is read at a time, several times. */
 Test(load, from_files)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_random(1), *l = NULL;
+	char *longer = snapshot_alloc(s, 600001, 1);
 	struct format_opts o = {0};
 	struct diag diag = {0};
 	char *dir = temp_dir_new(), path[256];
@@ -432,6 +619,12 @@ Test(load, from_files)
 	snprintf(path, sizeof(path), "%s/saved.json", dir);
 	assert_diag_ok(snapshot_load(path, &l, &diag), &diag);
 	cr_assert_eq(l->nnodes, s->nnodes);
+	snapshot_free(TAKE_PTR(l));
+	memset(longer, 'x', 600000);
+	s->targets[0].cmdline = longer;
+	report_save("json", s, &o, dir, "saved.json");
+	assert_diag_ok(snapshot_load(path, &l, &diag), &diag);
+	cr_assert_str_eq(l->targets[0].cmdline, longer);
 	assert_err(snapshot_load(dir, &l, &diag), -EISDIR);
 	diag_clear(&diag);
 	snprintf(path, sizeof(path), "%s/missing.json", dir);

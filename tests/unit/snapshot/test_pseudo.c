@@ -147,6 +147,62 @@ Test(pseudo, waits_for_work)
 	}
 }
 
+/* By the end of the file's name, or a directory in it */
+Test(pseudo, pollers)
+{
+	static const struct {
+		struct snapshot_func f;
+		bool is;
+	} cases[] = {
+		{{.filename = "/selectors.py", .name = "select"}, true},
+		{{.filename = "selectors.py", .name = "select"}, false},
+		{{.filename = "/x/my_selectors.py", .name = "select"}, false},
+		{{.filename = "/selectors.py", .name = "selects"}, false},
+		{{.filename = "/selectors.py", .name = "select", .pseudo = true}, false},
+		{{.filename = "/x/eventlet/hubs/epolls.py", .name = "do_poll"}, true},
+		{{.filename = "/x/eventlet/hubs.py", .name = "do_poll"}, false},
+		{{.filename = "/x/werkzeug/_reloader.py", .name = "run"}, true},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		cr_assert_eq(snapshot_is_poller(&cases[i].f), cases[i].is, "%s",
+			     cases[i].f.filename);
+}
+
+/* Waiting in a C function is waiting for work only if a poller calls it; that outside goes on as it was. */
+Test(pseudo, other_figures)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 42\nthread 42 42 Main\n<method>accept ~:0 1 10 500\n"
+			       "f a.py:1 1 0\n  <method>accept ~:0 1 10 500\n"
+			       "select /selectors.py:1 1 500 500\n"
+			       "  select /selectors.py:1 1 500 400\n");
+	struct snapshot_node *root = &s->nodes[0], *outside;
+
+	root->self[SNAPSHOT_WALL] = 5;
+	assert_ok(snapshot_reserve_columns(s, COLUMN_BIT(COLUMN_vcsw), s->nnodes));
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		s->columns[COLUMN_vcsw][i] = 10 + i;
+	assert_ok(snapshot_pseudo(s));
+	check_row(s, SNAPSHOT_WAIT, 0, 0);
+	check_row(s, SNAPSHOT_OUTSIDE, 0, 5);
+	cr_assert_eq(s->nnodes, 7);
+	outside = &s->nodes[6];
+	cr_assert(outside->parent == 0 && outside->thread == 0 && outside->calls == 0);
+	cr_assert(outside->min[0] == UINT64_MAX && outside->min[1] == UINT64_MAX);
+	cr_assert(snapshot_figure(s, COLUMN_vcsw, 0) == 0 &&
+		  snapshot_figure(s, COLUMN_vcsw, 6) == 10);
+	cr_assert_eq(snapshot_figure(s, COLUMN_vcsw, 5), 15, "of a function");
+	/* More of it goes to the same context. */
+	s->nodes[0].self[SNAPSHOT_CPU] = 3;
+	s->nodes[0].self[SNAPSHOT_WALL] = 4;
+	s->columns[COLUMN_vcsw][0] = 1;
+	assert_ok(snapshot_pseudo(s));
+	cr_assert_eq(s->nnodes, 7);
+	check_row(s, SNAPSHOT_OUTSIDE, 3, 9);
+	cr_assert_eq(snapshot_figure(s, COLUMN_vcsw, 6), 11);
+}
+
 /* Estimated functions have errors; those of these rows are unknown. */
 Test(pseudo, errors_are_not_known)
 {

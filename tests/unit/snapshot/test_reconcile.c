@@ -24,6 +24,9 @@ Test(reconcile, costs_of_all_hits)
 	/* With few hits, the known costs are more precise than the samples. */
 	k = reconcile_scale(10e6, 1e3, 8000, PERIOD);
 	cr_assert(fabs(k - 1) < 0.01, "%f", k);
+	/* Weighted by 1 / 600^2 and 1 / (7.5 * 1000^2): 6000 ns by the trace, and 7000 by samples. */
+	k = reconcile_scale(10000, 4000, 7, PERIOD);
+	cr_assert_float_eq(k, (4000 - 1000 * 0.36 / 7.86) / 4000, 1e-12, "%f", k);
 	cr_assert_eq(reconcile_scale(10e6, 5e6, 0, PERIOD), 1, "no samples");
 	cr_assert_eq(reconcile_scale(10e6, 0, 100, PERIOD), 1, "no hits");
 	cr_assert_leq(reconcile_scale(1e9, 1e3, 1, 1), 5);
@@ -145,6 +148,114 @@ Test(reconcile, many_functions_agree_on_a_wrong_total)
 	assert_ok(reconcile_solve(&dense, rows, 40));
 	cr_assert(rows[0].ns > 6e6, "%f", rows[0].ns);
 	cr_assert(sqrt(rows[0].variance) > 0.24 * rows[0].ns, "the same error of all is stated");
+}
+
+/*
+ * What a separate program computed from the description in reconcile.c. Rows: own, taken, samples, before,
+ * intervals.
+ */
+static const struct known {
+	struct reconcile r;
+	struct reconcile_row rows[5];
+	double ns[5], error[5];
+	size_t n;
+} known[] = {
+	{
+		/* Two functions without samples from before */
+		.r = {.period_ns = 1000, .each_ns = 100, .disturbed = 0.5},
+		.rows = {{3000, 4000, 5, 0, 2}, {1000, 2000, 0, 0, 2}},
+		.ns = {3000.79837, 730.47299},
+		.error = {1262.7032, 456.888527},
+		.n = 2,
+	},
+	{
+		/* The same, slowed down */
+		.r = {.period_ns = 1000, .slowdown_ns = 150, .each_ns = 10, .disturbed = 0.5},
+		.rows = {{3000, 4000, 5, 0, 2}, {1000, 2000, 0, 0, 2}},
+		.ns = {2880.81863, 645.374627},
+		.error = {1176.17736, 322.299574},
+		.n = 2,
+	},
+	{
+		/* No samples at all */
+		.r = {.period_ns = 1000, .slowdown_ns = 150, .disturbed = 0.5},
+		.rows = {{3000, 4000, 0, 0, 2}, {1000, 2000, 0, 0, 2}},
+		.ns = {2700.03702, 726.621296},
+		.error = {1141.17768, 357.086082},
+		.n = 2,
+	},
+	{
+		/* Samples from before */
+		.r = {.period_ns = 1000000, .slowdown_ns = 150, .each_ns = 20, .disturbed = 0.9},
+		.rows = {{50000000, 900000000, 50, 100, 1000000},
+			 {170000000, 900000000, 170, 300, 1000000},
+			 {30000000, 5000000, 28, 40, 2000},
+			 {8000000, 40000000, 6, 3, 90000},
+			 {2000000, 1000000, 1, 0, 50}},
+		.ns = {41609787.9, 162027895, 25775939.8, 2284576.33, 1253567.01},
+		.error = {14736250.3, 53027181.4, 9330755.91, 1473459.51, 549636.283},
+		.n = 5,
+	},
+	{
+		/* A known total */
+		.r = {.period_ns = 1000000,
+		      .slowdown_ns = 150,
+		      .each_ns = 20,
+		      .disturbed = 0.9,
+		      .total_ns = 230000000,
+		      .total_error_ns = 9000000},
+		.rows = {{50000000, 900000000, 50, 100, 1000000},
+			 {170000000, 900000000, 170, 300, 1000000},
+			 {30000000, 5000000, 28, 40, 2000},
+			 {8000000, 40000000, 6, 3, 90000},
+			 {2000000, 1000000, 1, 0, 50}},
+		.ns = {46988478.9, 156929361, 22905096.8, 2060835.42, 756908.112},
+		.error = {4811459.78, 10514253.3, 3158154.35, 872183.542, 292744.961},
+		.n = 5,
+	},
+	{
+		/* A known total, and no slowdown */
+		.r = {.period_ns = 1000000,
+		      .disturbed = 0.4,
+		      .total_ns = 230000000,
+		      .total_error_ns = 9000000},
+		.rows = {{50000000, 900000000, 50, 100, 1000000},
+			 {170000000, 900000000, 170, 300, 1000000},
+			 {30000000, 5000000, 28, 40, 2000},
+			 {8000000, 40000000, 6, 3, 90000},
+			 {2000000, 1000000, 1, 0, 50}},
+		.ns = {50700223.1, 152697274, 24609390, 1846118.74, 1326016.14},
+		.error = {5435255.25, 10704857.8, 2578859.56, 942778.77, 214025.414},
+		.n = 5,
+	},
+	{
+		/* Another behaviour than before */
+		.r = {.period_ns = 1000000, .slowdown_ns = 150, .each_ns = 20, .disturbed = 0.3},
+		.rows = {{50000000, 900000000, 50, 400, 1000000},
+			 {170000000, 900000000, 170, 30, 1000000},
+			 {30000000, 5000000, 28, 300, 2000},
+			 {8000000, 40000000, 6, 3, 90000},
+			 {2000000, 1000000, 1, 0, 50}},
+		.ns = {26514123.6, 5810742.07, 30175159.6, 1102645.89, 1624257.39},
+		.error = {9836376.9, 3816348.32, 8336750.05, 1007748.67, 468375.99},
+		.n = 5,
+	},
+};
+
+Test(reconcile, computed_twice)
+{
+	for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+		struct reconcile_row rows[5];
+
+		memcpy(rows, known[k].rows, sizeof(rows));
+		assert_ok(reconcile_solve(&known[k].r, rows, known[k].n));
+		for (size_t i = 0; i < known[k].n; i++) {
+			cr_assert_float_eq(rows[i].ns / known[k].ns[i], 1, 1e-6, "%zu, %zu: %.9g",
+					   k, i, rows[i].ns);
+			cr_assert_float_eq(sqrt(rows[i].variance) / known[k].error[i], 1, 1e-6,
+					   "%zu, %zu: +- %.9g", k, i, sqrt(rows[i].variance));
+		}
+	}
 }
 
 #define FUNCTIONS 301
@@ -422,6 +533,59 @@ Test(reconcile, one_of_two_targets)
 	cr_assert(s->targets[0].corrected && !s->targets[1].corrected);
 }
 
+static double variance_of(const struct snapshot *s, const char *name)
+{
+	return s->funcs[func_of(s, name)].variance[SNAPSHOT_TOT_CPU];
+}
+
+/*
+ * Without samples, a function's error is 15 % of its probes' time. f has 1,000 and 500 calls of 8 us; g has 1,000,
+ * and makes 500; main makes 2,000, which take longer than it does.
+ */
+Test(reconcile, errors_without_samples)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced();
+
+	give_samples(s, 0, 0);
+	assert_ok(snapshot_correct(s));
+	cr_assert_float_eq(variance_of(s, "f") / 1.8e6 / 1.8e6, 1, 1e-9);
+	cr_assert_float_eq(variance_of(s, "g") / 1.8e6 / 1.8e6, 1, 1e-9);
+	cr_assert_eq(variance_of(s, "main"), 0, "it has no time");
+	cr_assert_eq(s->funcs[func_of(s, "f")].variance[SNAPSHOT_TOT_WALL], variance_of(s, "f"));
+	cr_assert_eq(s->funcs[func_of(s, "f")].variance[SNAPSHOT_CUM_WALL], -1);
+	cr_assert_eq(s->funcs[func_of(s, "f")].variance[SNAPSHOT_CALLS], 0);
+}
+
+/*
+ * Of 1,000 calls, 100 have ended: main has 101 intervals, and f as many as calls. By samples, a hit costs
+ * 4440 ns. (The rest was computed as in computed_twice.)
+ */
+Test(reconcile, calls_that_have_not_ended)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 42\nthread 42 43 worker\nmain a.py:1 1 30000000 30000000 1\n"
+			       "  f a.py:2 1000 20000000 20000000 900\n");
+	struct snapshot_target *t = &s->targets[0];
+
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		s->nodes[i].min[0] = s->nodes[i].min[1] = UINT64_MAX;
+	s->threads[0].total[0] = s->threads[0].total[1] = 50000000;
+	t->cost = (struct cost){
+		.known = true, .before = {4000, 4000, 4000}, .after = {4000, 4000, 4000}};
+	t->cost_scale = 2;
+	give_samples(s, 1500, 2500);
+	t->estimate.period_ns = 10000;
+	assert_ok(snapshot_correct(s));
+	check_sums(s);
+	cr_assert_eq(t->cost.before[COST_ENTER], 4440);
+	cr_assert_float_eq(t->cost_scale, 2 * 1.1100990025, 1e-9);
+	cr_assert_eq(node(s, "main")->self[SNAPSHOT_CPU], 24803201);
+	cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], 12865531);
+	cr_assert_eq(t->subtracted[SNAPSHOT_CPU], 50000000 - 24803201 - 12865531);
+	cr_assert_float_eq(sqrt(variance_of(s, "main")), 422469.656, 1e-2);
+	cr_assert_float_eq(sqrt(variance_of(s, "f")), 925376.058, 1e-2);
+}
+
 static struct snapshot *counted(void)
 {
 	struct snapshot *s = snapshot_build("target 42\n"
@@ -450,6 +614,29 @@ static struct snapshot *counted(void)
 	return s;
 }
 
+/*
+ * Without any probes' time, figures stay; each function's time T has the variance of a number of samples, and
+ * half a sample more.
+ */
+Test(reconcile, errors_of_what_was_counted)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = counted();
+
+	s->targets[0].estimate.of_probes = 0;
+	s->targets[0].beside.before = (struct snapshot_sampled){0};
+	assert_ok(snapshot_correct(s));
+	cr_assert_leq(9000000 - node(s, "main")->self[SNAPSHOT_CPU], 1);
+	cr_assert_leq(3000000 - node(s, "f")->self[SNAPSHOT_CPU], 1);
+	cr_assert_float_eq(variance_of(s, "main") / (9005e3 * 10e3), 1, 1e-6);
+	cr_assert_float_eq(variance_of(s, "f") / (3005e3 * 10e3), 1, 1e-6);
+	cr_assert_float_eq(variance_of(s, "g") / (5e3 * 10e3), 1, 1e-6);
+	/* What was unknown stays so. */
+	for (int k = 0; k < SNAPSHOT_FIGURES; k++)
+		s->funcs[func_of(s, "f")].variance[k] = -1;
+	assert_ok(snapshot_correct(s));
+	cr_assert_eq(variance_of(s, "f"), -1);
+}
+
 /* In mode count all times come from samples; those from before the probes determine the shares. */
 Test(reconcile, counted)
 {
@@ -468,6 +655,26 @@ Test(reconcile, counted)
 	cr_assert(!t->beside.before.of && t->subtracted[SNAPSHOT_CPU] == 0);
 }
 
+/* Waiting is known where walks have shown it, and stays as it is; wall time is both. */
+Test(reconcile, counted_with_waits)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = counted(), *plain = counted();
+
+	s->targets[0].waits.walked = true;
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		s->nodes[i].self[SNAPSHOT_WALL] = s->nodes[i].self[SNAPSHOT_CPU] + 1000000 * i;
+		s->threads[0].total[SNAPSHOT_WALL] += s->nodes[i].self[SNAPSHOT_WALL];
+	}
+	assert_ok(snapshot_correct(plain));
+	assert_ok(snapshot_correct(s));
+	check_sums(s);
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		cr_assert_eq(s->nodes[i].self[SNAPSHOT_CPU], plain->nodes[i].self[SNAPSHOT_CPU]);
+		cr_assert_eq(s->nodes[i].self[SNAPSHOT_WALL] - s->nodes[i].self[SNAPSHOT_CPU],
+			     1000000 * i);
+	}
+}
+
 /* Returns the total of what was counted, if the process's CPU time would be this long undisturbed. */
 static uint64_t correct_by_progress(struct snapshot *s, double undisturbed_ns,
 				    double process_cpu_ns)
@@ -479,6 +686,28 @@ static uint64_t correct_by_progress(struct snapshot *s, double undisturbed_ns,
 	b->process_cpu_ns = process_cpu_ns;
 	assert_ok(snapshot_correct(s));
 	return s->threads[0].total[SNAPSHOT_CPU];
+}
+
+/* The same, as it was computed twice: without a known total, with one, and with one that is of twice the time. */
+Test(reconcile, counted_computed_twice)
+{
+	static const struct {
+		double undisturbed_ns, process_cpu_ns;
+		uint64_t ns[3]; /* of main, f, g */
+	} cases[] = {
+		{0, 0, {8903993, 1712326, 2017}},
+		{6e6, 32e6, {5015374, 1052429, 135}},
+		{12e6, 64e6, {8522567, 1638651, 2082}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		_cleanup_(snapshot_freep) struct snapshot *s = counted();
+
+		correct_by_progress(s, cases[i].undisturbed_ns, cases[i].process_cpu_ns);
+		cr_assert_eq(node(s, "main")->self[SNAPSHOT_CPU], cases[i].ns[0], "%zu", i);
+		cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], cases[i].ns[1], "%zu", i);
+		cr_assert_eq(node(s, "g")->self[SNAPSHOT_CPU], cases[i].ns[2], "%zu", i);
+	}
 }
 
 /* The program's progress determines the total: it ran half as fast as usual between the hits. */
@@ -570,6 +799,41 @@ Test(reconcile, c_functions_of_a_trace)
 	cr_assert(snapshot_valid(s));
 }
 
+/*
+ * Without samples. f's own time is what remains of its row, 240 us of probes' time, after that of sort, 80 us; g's
+ * likewise, 16.08 ms, and 8 ms of len. Neither has any.
+ */
+Test(reconcile, errors_of_c_functions)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = with_natives();
+
+	sample_natives(s);
+	s->targets[0].beside.trace.n = s->targets[0].beside.before.n = 0;
+	s->targets[0].estimate.samples = 0;
+	assert_ok(snapshot_correct(s));
+	check_sums(s);
+	cr_assert(tot(s, "sort") == 9820000 && tot(s, "f") == 0);
+	cr_assert(tot(s, "len") == 2000000 && tot(s, "g") == 0);
+	cr_assert_float_eq(error_of(s, "f"), 12e3, 1e-6);
+	cr_assert_float_eq(error_of(s, "sort"), hypot(36e3, 12e3), 1e-6);
+	cr_assert_float_eq(error_of(s, "g"), 1.2e6, 1e-6);
+	cr_assert_float_eq(error_of(s, "len"), hypot(2.412e6, 1.2e6), 1e-6);
+}
+
+/* 1 % of the row of f and sort are f's: its part of the row's error, and the binomial one of 1,000 samples. */
+Test(reconcile, errors_of_c_functions_that_were_counted)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = with_natives();
+	struct snapshot_target *t = &s->targets[0];
+	const double row = (10e6 + 5e3) * 10e3, apart = 10e6 * 10e6 * 0.01 * 0.99 / 1000;
+
+	t->mode = MODE_COUNT;
+	t->estimate = (struct snapshot_estimate){.rate = 999, .period_ns = 10000, .samples = 2000};
+	assert_ok(snapshot_correct(s));
+	cr_assert_float_eq(variance_of(s, "f") / (0.01 * 0.01 * row + apart), 1, 1e-6);
+	cr_assert_float_eq(variance_of(s, "sort") / (0.99 * 0.99 * row + apart), 1, 1e-6);
+}
+
 /* Calls of len have one event each: their time is unmeasured, which differs from 0. */
 Test(reconcile, c_functions_of_one_event)
 {
@@ -645,4 +909,42 @@ Test(reconcile, collections_of_a_trace)
 	cr_assert(collected > 5.8e6 && collected < 6e6, "%f", collected);
 	cr_assert(tot(s, "f") > 3e6 && tot(s, "f") < 6e6, "%f", tot(s, "f"));
 	cr_assert(snapshot_valid(s));
+}
+
+/*
+ * All at once, as in computed_twice: collections in f, samples of both kinds, and a known total of a process of
+ * which a third was not observed. By samples, a hit costs 4367 ns; collections keep what hits leave of them.
+ */
+Test(reconcile, everything_of_a_trace)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 42\nthread 42 43 worker\nmain a.py:1 1 30000000 30000000 1\n"
+			       "  f a.py:2 1000 20000000 20000000 900\n    <gc> ~:0 10 6000000\n");
+	struct snapshot_target *t = &s->targets[0];
+	uint64_t *before = snapshot_alloc(s, s->nfuncs, sizeof(*before));
+
+	s->funcs[func_of(s, "<gc>")].pseudo = true;
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		s->nodes[i].min[0] = s->nodes[i].min[1] = UINT64_MAX;
+	s->threads[0].total[0] = s->threads[0].total[1] = 56000000;
+	t->cost = (struct cost){
+		.known = true, .before = {4000, 4000, 4000}, .after = {4000, 4000, 4000}};
+	t->cost_scale = 1;
+	give_samples(s, 2100, 2500);
+	t->estimate.period_ns = 10000;
+	t->estimate.of_probes = 400;
+	before[func_of(s, "main")] = 60;
+	before[func_of(s, "f")] = 40;
+	t->beside.before = (struct snapshot_sampled){before, s->nfuncs, 3};
+	t->beside.undisturbed_ns = 30e6;
+	t->beside.undisturbed_error = 0.05;
+	t->beside.process_cpu_ns = 80e6;
+	assert_ok(snapshot_correct(s));
+	check_sums(s);
+	cr_assert_eq(t->cost.before[COST_ENTER], 4367);
+	cr_assert_eq(node(s, "<gc>")->self[SNAPSHOT_CPU], 5912660);
+	cr_assert_float_eq(tot(s, "main"), 24501463.7, 2, "%f", tot(s, "main"));
+	cr_assert_float_eq(tot(s, "f"), 12152137.4, 2, "%f", tot(s, "f"));
+	cr_assert_float_eq(error_of(s, "main") / 2863470.67, 1, 1e-6);
+	cr_assert_float_eq(error_of(s, "f") / 1652750.87, 1, 1e-6, "%f", error_of(s, "f"));
 }

@@ -103,6 +103,78 @@ Test(coro, cleared)
 	check_no_leaks();
 }
 
+/* Sums of several instances; those that are not there any more are not counted as seen after a clear. */
+Test(coro, several)
+{
+	static const uint64_t lengths[] = {50, 20, 70, 40};
+	struct coros cs;
+
+	coros_init(&cs);
+	for (uint64_t i = 0; i < 4; i++) {
+		coro_enter(&cs, 0x10 * (i + 1), FUNC, 100, true);
+		coro_leave(&cs, 0x10 * (i + 1), FUNC, 100 + lengths[i], run_1_2, false);
+	}
+	cr_assert(sum(&cs).lifetimes == 4 && sum(&cs).total == 180);
+	cr_assert(sum(&cs).min == 20 && sum(&cs).max == 70);
+	cr_assert_eq(cs.n, 1, "the same entry for all of them");
+	/* Time that goes back is none, but the instance has ended. */
+	coro_enter(&cs, 0x50, FUNC, 100, true);
+	coro_leave(&cs, 0x50, FUNC, 100, run_1_2, true);
+	coro_enter(&cs, 0x50, FUNC, 90, false);
+	coro_leave(&cs, 0x50, FUNC, 90, run_1_2, false);
+	cr_assert(sum(&cs).suspended == 0 && sum(&cs).min == 0 && sum(&cs).ended == 5);
+	coro_enter(&cs, 0x60, FUNC, 100, true);
+	coro_enter(&cs, 0x70, FUNC, 100, true);
+	coro_leave(&cs, 0x60, FUNC, 110, run_1_2, false);
+	coros_clear(&cs, 500);
+	cr_assert(sum(&cs).partial == 1 && sum(&cs).total == 0);
+	/* It is one that still runs, so the time of its suspension begins later. */
+	coro_leave(&cs, 0x70, FUNC, 510, run_1_2, true);
+	coro_enter(&cs, 0x70, FUNC, 530, false);
+	cr_assert(sum(&cs).suspended == 20 && sum(&cs).partial == 1);
+	coro_leave(&cs, 0x70, FUNC, 540, run_1_2, false);
+	cr_assert(sum(&cs).lifetimes == 0 && sum(&cs).ended == 1);
+	coros_deinit(&cs);
+	check_no_leaks();
+}
+
+/* Suspended for 90, running, and ended; after that, all of them are new. */
+Test(coro, stopped)
+{
+	struct coros cs;
+
+	coros_init(&cs);
+	for (uint64_t i = 1; i <= 3; i++)
+		coro_enter(&cs, 0x10 * i, FUNC, 100, true);
+	coro_leave(&cs, 0x10, FUNC, 110, run_1_2, true);
+	coro_leave(&cs, 0x30, FUNC, 110, run_1_2, false);
+	coros_stop(&cs, 200);
+	cr_assert_eq(sum(&cs).suspended, 90);
+	cr_assert(!coro_is_suspended(&cs, 0x10) && cs.n == 0);
+	for (uint64_t i = 1; i <= 3; i++)
+		coro_enter(&cs, 0x10 * i, FUNC, 300, false);
+	cr_assert(sum(&cs).partial == 3 && sum(&cs).suspended == 90 && cs.n == 3);
+	coros_deinit(&cs);
+	check_no_leaks();
+}
+
+/* A function's sums are zero at first, and stay when there are more functions. */
+Test(coro, sums_of_more_functions)
+{
+	static const uint32_t funcs[] = {0, 63, 64, 128, 1000};
+	struct coro_sums sums = {NULL, 0};
+
+	for (uint32_t i = 0; i < 5; i++) {
+		cr_assert_eq(coro_sum(&sums, funcs[i])->steps, 0);
+		coro_sum(&sums, funcs[i])->steps = 10 + i;
+		cr_assert(sums.n > funcs[i] && sums.n <= 64 + 2 * funcs[i]);
+	}
+	for (uint32_t i = 0; i < 5; i++)
+		cr_assert_eq(coro_sum(&sums, funcs[i])->steps, 10 + i);
+	free(sums.v);
+	check_no_leaks();
+}
+
 /* The instance that has been suspended longest is dropped; running ones are kept. */
 Test(coro, too_many)
 {
@@ -121,6 +193,20 @@ Test(coro, too_many)
 	cr_assert(coro_is_suspended(&cs, 8 * 12));
 	coro_leave(&cs, 8, FUNC, 1000000, none, false);
 	cr_assert_eq(sum(&cs).lifetimes, 1);
+	/* One from the middle, the oldest and the newest continue and are suspended again, so the next is dropped. */
+	coro_enter(&cs, 8, FUNC, 1000001, true);
+	coro_enter(&cs, 8 * 14, FUNC, 1000001, false);
+	coro_enter(&cs, 8 * 12, FUNC, 1000001, false);
+	coro_enter(&cs, 8 * (CORO_LIMIT + 10), FUNC, 1000001, false);
+	coro_leave(&cs, 8 * 14, FUNC, 1000002, none, true);
+	coro_leave(&cs, 8 * 12, FUNC, 1000002, none, true);
+	coro_leave(&cs, 8 * (CORO_LIMIT + 10), FUNC, 1000002, none, true);
+	for (uint64_t i = 1; i <= 2; i++)
+		coro_enter(&cs, 8 * CORO_LIMIT * 2 + 8 * i, FUNC, 1000003, true);
+	cr_assert(!coro_is_suspended(&cs, 8 * 13) && !coro_is_suspended(&cs, 8 * 15));
+	cr_assert(coro_is_suspended(&cs, 8 * 12) && coro_is_suspended(&cs, 8 * 14));
+	cr_assert(coro_is_suspended(&cs, 8 * 16) && coro_is_suspended(&cs, 8 * (CORO_LIMIT + 10)));
+	cr_assert_eq(cs.forgotten, 12);
 	coros_deinit(&cs);
 	check_no_leaks();
 }

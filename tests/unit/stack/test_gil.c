@@ -82,6 +82,92 @@ Test(gil, timeouts)
 	      "f 11000\nf>w 11000\n");
 }
 
+/* When the waiter waits again, the time meanwhile is the holder's at once; another one has waited on. */
+Test(gil, timeout_while_another_waits)
+{
+	check("T2 +1 enter 0x90 w\n"
+	      "T3 +1 enter 0x80 x\n"
+	      "T1 +1 enter 0x10 f\n"
+	      "T2 +10 out gil 1000\n"
+	      "T3 +1 out gil 1000\n"
+	      "T2 +5000 in 1000\n"
+	      "T2 +10 out gil 1010\n",
+	      "f 5011\nf>x 5010\nf>w 5001\n");
+}
+
+/* It has held the GIL if it has run for 50 us before it waits again, and not if for less. */
+Test(gil, waiters_that_have_run_for_long)
+{
+	check("T2 +1 enter 0x90 w\n"
+	      "T3 +1 enter 0x80 x\n"
+	      "T1 +1 enter 0x10 f\n"
+	      "T2 +10 out gil 1000\n"
+	      "T3 +1 out gil 1000\n"
+	      "T2 +5 in 1000\n"
+	      "T2 +60000 out gil 50999\n",
+	      "f 60006\nf>x 60005\nf>w 6\n");
+	check("T2 +1 enter 0x90 w\n"
+	      "T3 +1 enter 0x80 x\n"
+	      "T1 +1 enter 0x10 f\n"
+	      "T2 +10 out gil 1000\n"
+	      "T3 +1 out gil 1000\n"
+	      "T2 +5 in 1000\n"
+	      "T2 +60000 out gil 51000\n",
+	      "w 60000\nf 6\nw>x 60000\nf>w 6\nf>x 5\n");
+}
+
+/* A waiter that runs again and blocks in something else has held the GIL; one that lost its CPU may not. */
+Test(gil, waiters_that_block)
+{
+	check("T2 +1 enter 0x90 w\n"
+	      "T3 +1 enter 0x80 x\n"
+	      "T1 +1 enter 0x10 f\n"
+	      "T2 +10 out gil\n"
+	      "T3 +1 out gil\n"
+	      "T2 +5 in\n"
+	      "T2 +7 out sync\n",
+	      "w 7\nf 6\nw>x 7\nf>w 6\nf>x 5\n");
+	check("T2 +1 enter 0x90 w\n"
+	      "T3 +1 enter 0x80 x\n"
+	      "T1 +1 enter 0x10 f\n"
+	      "T2 +10 out gil\n"
+	      "T3 +1 out gil\n"
+	      "T2 +5 in\n"
+	      "T2 +7 out cpu\n"
+	      "T1 +3 leave 0x10\n",
+	      "f 16\nf>x 15\nf>w 6\n");
+}
+
+/* Waiters of more functions than are told apart: the last ones count as that of the last one before. */
+Test(gil, many_functions_wait)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct snapshot *s;
+	uint64_t sum = 0;
+	char line[64];
+
+	assert_ok(profile_keep_waits(event_script_profile(es)));
+	for (unsigned int i = 0; i < GIL_GROUPS + 4; i++) {
+		snprintf(line, sizeof(line), "T%u +0 enter 0x%x w%u; T%u +0 out gil", 10 + i,
+			 0x1000 + i, i, 10 + i);
+		event_script_run(es, line);
+	}
+	event_script_run(es, "T1 +0 enter 0x10 f; T1 +100 leave 0x10");
+	s = event_script_snapshot(es);
+	cr_assert_eq(s->ngil_pairs, GIL_GROUPS);
+	for (uint32_t i = 0; i < s->ngil_pairs; i++) {
+		const char *waiter = name_of(s, s->gil_pairs[i].waiter);
+
+		cr_assert_eq(s->gil_pairs[i].ns, strcmp(waiter, "w15") == 0 ? 500 : 100, "%s",
+			     waiter);
+		sum += s->gil_pairs[i].ns;
+	}
+	cr_assert_eq(sum, (GIL_GROUPS + 4) * 100);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
 /* The holder blocks for another reason: it keeps the GIL unless a waiter gets it. */
 Test(gil, blocked_holder)
 {

@@ -62,6 +62,42 @@ Test(clear, with_switches_and_greenlets)
 	       "! switches 2\n");
 }
 
+/* Every count of what happened to stacks and switches begins anew. */
+Test(clear, counts)
+{
+	const struct profile_limits limits = {.depth = 2};
+	struct event_script *es = event_script_new(&limits);
+	struct profile_counts c;
+	struct snapshot *s;
+
+	event_script_run(es, "T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 3 h 1; T1 leave 99\n"
+			     "T1 +1 enter 8 g 0x77; T1 +1 leave 1\n"
+			     "T2 enter 1 f; T2 enter 2 g 1; T2 enter 3 h 2\n"
+			     "T3 enter 1 f; T3 +1 out 1000; T3 +1 delay-wrong; T3 +5 leave 1\n"
+			     "T4 enter 1 f; T4 +5 chain resync 1=f");
+	s = event_script_snapshot(es);
+	cr_assert(s->targets[0].unmatched == 2 && s->targets[0].unstarted == 1);
+	cr_assert(s->targets[0].unseen == 1 && s->targets[0].stack_switches == 1);
+	cr_assert(s->targets[0].truncated == 1 && s->targets[0].missed_switches == 1);
+	cr_assert(s->targets[0].unsplit_waits == 1 && s->targets[0].resyncs == 1);
+	cr_assert_eq(s->targets[0].events, 12);
+	snapshot_free(s);
+	event_script_run(es, "+7 clear");
+	s = event_script_snapshot(es);
+	for (const struct snapshot_fact *f = snapshot_facts; f->key; f++)
+		cr_assert_eq(snapshot_fact_of(&s->targets[0], f), 0, "%s", f->key);
+	cr_assert_eq(s->nthreads, 4);
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		cr_assert(s->threads[i].start_ns == s->threads[i].end_ns &&
+			  !s->threads[i].total[SNAPSHOT_WALL]);
+	c = profile_counts(event_script_profile(es));
+	cr_assert(!c.events && !c.calls && !c.unmatched && !c.unseen && !c.unstarted &&
+		  !c.stack_switches && !c.resyncs && !c.truncated);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
 Test(caps, depth)
 {
 	const struct profile_limits limits = {.depth = 2};

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Calls of C functions: the rules C1 to C6 of rebuild.c, and the names. */
+/* Calls of C functions: the rules C1 to C6 of rebuild.c. */
 #include "harness/event_script.h"
 #include "harness/test.h"
-#include "stack/codes.h"
 
 static void expect(const char *script, const char *expected)
 {
@@ -75,6 +74,35 @@ Test(native, end_unseen)
 	       "  f 1 0/0\n"
 	       "    <built-in method len> 1 2/2\n"
 	       "    <built-in method abs> 1 3/3\n");
+}
+
+/* C2, as E4: the end of g was not seen. */
+Test(native, caller_below_the_top)
+{
+	expect("T1 enter 0x10 f; T1 +1 enter 0x20 g 0x10; T1 +1 c-enter 0x10 len; T1 +1 c-leave "
+	       "0x10\n"
+	       "T1 +1 leave 0x10",
+	       "T1 4/4\n"
+	       "  f 1 2/2\n"
+	       "    g 1 1/1\n"
+	       "    <built-in method len> 1 1/1\n"
+	       "! unmatched 1\n");
+}
+
+/* Above the depth limit it is one more call. */
+Test(native, above_the_limit)
+{
+	const struct profile_limits limits = {.depth = 2};
+
+	event_script_expect(
+		&limits,
+		"T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 3 h 2; T1 +1 c-enter 3 len\n"
+		"T1 +1 c-leave 3; T1 +1 leave 3; T1 +1 leave 2; T1 +1 leave 1",
+		"T1 7/7\n"
+		"  (truncated) 2 3/3\n"
+		"  f 1 2/2\n"
+		"    g 1 2/2\n"
+		"! truncated 2\n");
 }
 
 /* C4: this is not an error. */
@@ -151,73 +179,4 @@ Test(native, chain_drops_the_last)
 	       "  f 1 1/1\n"
 	       "    <built-in method len> 1 0/0\n"
 	       "! resyncs 1\n");
-}
-
-/* ---- names ---- */
-
-static void expect_name(const struct event_method *m, const char *expected)
-{
-	struct funcs *f;
-	struct codes c;
-	uint32_t func = 0;
-
-	assert_ok(codes_init(&c, 100, 10000, NULL, NULL));
-	f = &c.funcs;
-	codes_method(&c, m);
-	cr_assert(funcs_find(f, m->method, &func));
-	cr_assert_str_eq(funcs_identity(f, func).name, expected);
-	cr_assert_str_eq(funcs_identity(f, func).filename, "~");
-	cr_assert_eq(funcs_identity(f, func).firstlineno, 0);
-	codes_deinit(&c);
-	check_no_leaks();
-}
-
-Test(native, names)
-{
-	struct event_method m = {.method = 0x1000,
-				 .kind = PYP_METHOD_FUNCTION,
-				 .name = "len",
-				 .type = "",
-				 .module = "builtins"};
-
-	expect_name(&m, "<built-in method builtins.len>");
-	m.module = "";
-	expect_name(&m, "<built-in method len>");
-	m.name = "__new__";
-	m.self_type = 0x9584a0;
-	expect_name(&m, "<built-in method __new__ of type object at 0x9584a0>");
-	m.kind = PYP_METHOD_DESCRIPTOR;
-	m.name = "append";
-	m.type = "list";
-	expect_name(&m, "<method 'append' of 'list' objects>");
-	m.name = "b\xff";
-	expect_name(&m, "<method 'b?' of 'list' objects>");
-	m.unreadable = true;
-	expect_name(&m, "<method '<unreadable>' of 'list' objects>");
-}
-
-/* Memory is reused for another method: earlier counts stay with the first one. */
-Test(native, address_is_used_again)
-{
-	struct event_method m = {.method = 0x1000,
-				 .kind = PYP_METHOD_FUNCTION,
-				 .name = "a",
-				 .type = "",
-				 .module = ""};
-	uint32_t first, second;
-	struct codes c;
-
-	assert_ok(codes_init(&c, 100, 10000, NULL, NULL));
-	codes_method(&c, &m);
-	first = codes_func(&c, m.method);
-	codes_method(&c, &m);
-	cr_assert_eq(codes_func(&c, m.method), first, "the same, announced again");
-	m.name = "b";
-	codes_method(&c, &m);
-	second = codes_func(&c, m.method);
-	cr_assert_neq(second, first);
-	cr_assert_str_eq(funcs_identity(&c.funcs, first).name, "<built-in method a>");
-	cr_assert_str_eq(funcs_identity(&c.funcs, second).name, "<built-in method b>");
-	codes_deinit(&c);
-	check_no_leaks();
 }

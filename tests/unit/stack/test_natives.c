@@ -71,6 +71,34 @@ Test(natives, ranges_that_overlap)
 	cr_assert(natives.v[0].end <= natives.v[1].start);
 }
 
+/* Between two others, of which it would cover a part each */
+Test(natives, range_between_two)
+{
+	name_at(0x10000);
+	asked.answer = (struct native_code){.start = 0x40000, .end = 0x50000, .file = "b"};
+	name_at(0x4ffff);
+	asked.answer = (struct native_code){.start = 0x18000, .end = 0x48000, .file = "c"};
+	cr_assert_str_eq(name_at(0x30000), "<native code in c>");
+	cr_assert(natives.n == 3 && natives.v[1].start == 0x20000 && natives.v[1].end == 0x40000);
+	cr_assert_str_eq(name_at(0x20000), "<native code in c>");
+	cr_assert_str_eq(name_at(0x1ffff), "<native code in libz.so.1>");
+	cr_assert_str_eq(name_at(0x40000), "<native code in b>");
+	cr_assert_eq(asked.n, 3);
+}
+
+/* It stands for the whole page. */
+Test(natives, no_answer_for_a_page)
+{
+	asked.err = -EIO;
+	name_at(0x1234);
+	cr_assert(natives.n == 1 && natives.v[0].start == 0x1000 && natives.v[0].end == 0x2000);
+	name_at(0x1000);
+	name_at(0x1fff);
+	cr_assert_eq(asked.n, 1);
+	name_at(0x2000);
+	cr_assert(asked.n == 2 && natives.failures == 2);
+}
+
 Test(natives, no_answer)
 {
 	asked.err = -EIO;

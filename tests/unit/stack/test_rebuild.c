@@ -230,6 +230,197 @@ Test(rebuild, greenlet_durations)
 	check_no_leaks();
 }
 
+static const struct snapshot_func *func_named(const struct snapshot *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		if (strcmp(s->funcs[i].name, name) == 0)
+			return &s->funcs[i];
+	cr_assert_fail("no %s", name);
+	return NULL;
+}
+
+/* The shortest and the longest of three, one of which waits. */
+Test(rebuild, shortest_and_longest)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct snapshot *s;
+
+	event_script_run(es, "T1 enter 1 f; T1 +5 leave 1; T1 enter 1 f; T1 +3 leave 1\n"
+			     "T1 enter 1 f; T1 +2 out; T1 +7 in; T1 +2 leave 1; T1 enter 1 f");
+	s = event_script_snapshot(es);
+	cr_assert(s->nodes[1].min[SNAPSHOT_CPU] == 3 && s->nodes[1].max[SNAPSHOT_CPU] == 5);
+	cr_assert(s->nodes[1].min[SNAPSHOT_WALL] == 3 && s->nodes[1].max[SNAPSHOT_WALL] == 11);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+/*
+ * Durations do not contain the time of hits: of g's, 1 and 20 ns; of f's, the same, and 11 and 22 or 33 of
+ * its callees; of a generator's, 1 and 30. What is shorter has none left.
+ */
+Test(rebuild, durations_without_probes)
+{
+	const struct cost cost = {.known = true, .before = {10, 20, 30}, .after = {1, 2, 3}};
+	struct event_script *es = event_script_new(NULL);
+	struct snapshot *s;
+
+	profile_set_cost(event_script_profile(es), &cost);
+	event_script_run(es, "T1 enter 1 f; T1 +100 enter 2 g 1; T1 +200 leave 2\n"
+			     "T1 +100 enter 9 gen first 1; T1 +150 yield 9\n"
+			     "T1 +100 enter 3 h 1; T1 +15 leave 3; T1 +10 c-instant 1 abs\n"
+			     "T1 +25 leave 1; T1 enter 1 k; T1 +5 chain resync 1=k; T1 +5 leave 1");
+	s = event_script_snapshot(es);
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		cr_assert_eq(func_named(s, "g")->durations[c].max, 200 - 21);
+		cr_assert_eq(func_named(s, "gen")->durations[c].max, 150 - 31);
+		cr_assert_eq(func_named(s, "h")->durations[c].max, 0);
+		cr_assert_eq(func_named(s, "f")->durations[c].max,
+			     700 - (1 + 33 + 44 + 33 + 11 + 20));
+	}
+	cr_assert(!func_named(s, "<built-in method abs>")->durations, "it has no end");
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+/*
+ * Expected text, per function that runs in several steps: "a started partial ended steps running suspended total",
+ * where the running time is CPU/wall.
+ */
+static void expect_coros(enum snapshot_coro_kind kind, const char *script, const char *expected)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct snapshot *s;
+	char text[256] = "";
+	size_t at = 0;
+
+	event_script_run(es, script);
+	s = event_script_snapshot(es);
+	for (uint32_t i = 0; i < s->ncoros; i++) {
+		const struct snapshot_coro *c = &s->coros[i];
+
+		cr_assert_eq(c->kind, kind);
+		at += (size_t)snprintf(text + at, sizeof(text) - at,
+				       "%s %lu %lu %lu %lu %lu/%lu %lu %lu\n",
+				       s->funcs[c->func].name, c->started, c->partial, c->ended,
+				       c->steps, c->running[SNAPSHOT_CPU],
+				       c->running[SNAPSHOT_WALL], c->suspended, c->total);
+	}
+	cr_assert_str_eq(text, expected, "%s\n--- gives\n%s", script, text);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+static void expect_greenlets(const char *script, const char *expected)
+{
+	expect_coros(SNAPSHOT_GREENLET, script, expected);
+}
+
+static void expect_generators(const char *script, const char *expected)
+{
+	expect_coros(SNAPSHOT_GENERATOR, script, expected);
+}
+
+#define BEGUN "T1 enter 1 f; T1 +1 enter 9 gen first 1; T1 +2 "
+Test(rebuild, generator_lifetimes)
+{
+	expect_generators(BEGUN "yield 9; T1 +3 enter 9 gen again 1; T1 +4 leave 9; T1 leave 1",
+			  "gen 1 0 1 2 6/6 3 9\n");
+	/* Suspended, running, waiting; and with a callee */
+	expect_generators(BEGUN "yield 9; +5 wait", "gen 1 0 0 1 2/2 5 0\n");
+	expect_generators(BEGUN "yield 9; T1 enter 9 gen again 1; +5 wait",
+			  "gen 1 0 0 2 7/7 0 0\n");
+	expect_generators(BEGUN "out; T1 +5 in; T1 +1 yield 9", "gen 1 0 0 1 3/8 0 0\n");
+	expect_generators(BEGUN "enter 2 g 9; T1 +2 leave 2; T1 +3 yield 9",
+			  "gen 1 0 0 1 7/7 0 0\n");
+	/* Another thread resumes it. */
+	expect_generators(BEGUN "yield 9; T2 enter 5 h; T2 +1 enter 9 gen again 5; T2 +3 leave 9",
+			  "gen 1 0 1 2 5/5 1 6\n");
+	/* Its first step was not seen; its end was not seen. */
+	expect_generators("T1 enter 1 f; T1 enter 9 gen again 1; T1 +2 leave 9",
+			  "gen 0 1 1 1 2/2 0 0\n");
+	expect_generators(BEGUN "enter 9 g 1", "gen 1 0 1 1 2/2 0 2\n");
+	/* Tracing ends: what happens to it later is not known. */
+	expect_generators(BEGUN "yield 9; +5 end; +7 wait", "gen 1 0 0 1 2/2 5 0\n");
+}
+
+/* What has begun before a clear has no running time of its step, but is suspended afterwards. */
+Test(rebuild, generators_cleared)
+{
+	expect_generators(
+		"T1 enter 1 f; T1 +1 enter 9 gen first 1; +2 clear; T1 +3 yield 9; +4 wait",
+		"gen 0 1 0 0 0/0 4 0\n");
+	expect_generators("T1 enter 1 f; T1 +1 enter 9 gen first 1; +2 clear; +3 wait",
+			  "gen 0 1 0 0 0/0 0 0\n");
+	expect_generators(BEGUN "yield 9; +1 clear; +4 wait", "gen 0 1 0 0 0/0 4 0\n");
+}
+
+/* E6: an awaited object is entered by a generator that is suspended. */
+Test(rebuild, suspended_generator_calls)
+{
+	expect(BEGUN "yield 9; T1 +1 enter 8 g 9; T1 +2 leave 8; T1 leave 1", "T1 6/6\n"
+									      "  f 1 2/2\n"
+									      "    gen 1 2/2\n"
+									      "    g 1 2/2\n");
+}
+
+Test(rebuild, suspensions_are_counted)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct snapshot *s;
+
+	event_script_run(es, BEGUN "yield 9; T1 enter 9 gen again 1; T1 yield 9\n"
+				   "T1 enter 9 gen again 1; T1 leave 9; T1 leave 1");
+	s = event_script_snapshot(es);
+	cr_assert_eq(s->nnodes, 3);
+	cr_assert(s->nodes[1].yields == 0 && s->nodes[2].yields == 2 && s->nodes[2].calls == 3);
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+/* main is none; a begins, then b; a continues and ends, then b. */
+#define TWO "T1 enter 1 main; T1 +1 enter 0x101 a; T1 +2 enter 0x201 b\n"
+Test(rebuild, greenlet_lifetimes)
+{
+	expect_greenlets(TWO "T1 +3 leave 0x101; T1 +4 leave 0x201; T1 +5 leave 1",
+			 "a 1 0 1 2 2/2 3 5\n"
+			 "b 1 0 1 2 3/3 4 7\n");
+	/* Both are still there. */
+	expect_greenlets(TWO "+3 wait", "a 1 0 0 1 2/2 3 0\n"
+					"b 1 0 0 1 3/3 0 0\n");
+	/* main continues, and a's frame has another owner. */
+	expect_greenlets(TWO "T1 +3 enter 2 f 1; T1 +4 enter 0x101 g 2; +5 wait",
+			 "a 1 0 1 1 2/2 0 2\n"
+			 "b 1 0 0 1 3/3 9 0\n");
+	/* Stacks that begin when there is no other one are no greenlets. */
+	expect_greenlets("T1 enter 1 main; T1 +1 enter 0x101 a; T1 +2 leave 0x101; T1 +1 leave 1\n"
+			 "T1 +1 enter 5 b; T1 +1 leave 5",
+			 "a 1 0 1 1 2/2 0 2\n");
+	expect_greenlets("T1 enter 1 main; T1 +1 leave 1; T1 +1 enter 2 main; T1 +1 leave 2", "");
+}
+
+/* After a clear, both are as if they had been first seen then; main is none of them. */
+Test(rebuild, greenlets_cleared)
+{
+	expect_greenlets(TWO "+3 clear; T1 +4 leave 0x101; T1 +1 leave 0x201; T1 +1 leave 1",
+			 "a 0 1 1 1 0/0 4 0\n"
+			 "b 0 1 1 1 4/4 1 0\n");
+	expect_greenlets(TWO "+3 clear; +6 wait", "a 0 1 0 0 0/0 6 0\n"
+						  "b 0 1 0 0 6/6 0 0\n");
+}
+
+/* They end with their thread; with tracing, they are no longer seen. */
+Test(rebuild, greenlets_of_a_thread_that_ends)
+{
+	expect_greenlets(TWO "T1 +3 exit", "a 1 0 1 1 2/2 3 5\n"
+					   "b 1 0 1 1 3/3 0 3\n");
+	expect_greenlets(TWO "+3 end; +5 wait", "a 1 0 0 1 2/2 3 0\n"
+						"b 1 0 0 1 3/3 0 0\n");
+}
+
 Test(rebuild, thousands_of_greenlets)
 {
 	struct event_script *es = event_script_new(NULL);

@@ -91,6 +91,49 @@ Test(time, stolen_at_first)
 	       "      h 1 4000/4000\n");
 }
 
+/* The clocks differ by up to 10 us from switch to switch; what is more was stolen. */
+Test(time, hardly_stolen)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000; T1 +20000 enter 2 g 1; T1 +0 out "
+	       "11000",
+	       "T1 20005/20010\n"
+	       "  f 1 20005/20010 *1\n"
+	       "    g 1 0/0 *1\n");
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000; T1 +20000 enter 2 g 1; T1 +0 out "
+	       "10999",
+	       "T1 10004/20010\n"
+	       "  f 1 10004/20010 *1\n"
+	       "    g 1 0/0 *1\n");
+	expect("T1 enter 1 f; T1 +20000 enter 2 g 1; T1 +0 out 10000", "T1 20000/20000\n"
+								       "  f 1 20000/20000 *1\n"
+								       "    g 1 0/0 *1\n");
+	expect("T1 enter 1 f; T1 +20000 enter 2 g 1; T1 +0 out 9999", "T1 9999/20000\n"
+								      "  f 1 9999/20000 *1\n"
+								      "    g 1 0/0 *1\n");
+}
+
+/* Up to 1 ms is carried over to the next interval; what is more was used between switches. */
+Test(time, hardly_more_than_there_was_time)
+{
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1001005", "T1 10/10\n"
+								 "  f 1 10/10 *1\n");
+	expect("T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1001006",
+	       "T1 1000011/10\n"
+	       "  f 1 10/10 *1\n"
+	       "  (switch not reported) 0 1000001/0\n");
+}
+
+/* What it used before tracing paused has no part in that. */
+Test(time, stolen_in_the_next_window)
+{
+	expect("begin; T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000; T1 +300000 enter 2 g 1; +0 "
+	       "end\n"
+	       "+10 begin; T1 +0 chain 1=f; T1 +10 enter 2 g 1; T1 +5 out 1000",
+	       "T1 300020/300025\n"
+	       "  f 1 300015/300020 *1\n"
+	       "    g 2 5/5 *1\n");
+}
+
 /* For a thread that had run before, the run time is unknown. */
 Test(time, not_known_at_first)
 {
@@ -217,6 +260,27 @@ Test(time, of_marks)
 		if (strcmp(name, "f") == 0)
 			cr_assert_eq(n->self[SNAPSHOT_CPU], 5 + 1300 + 500);
 	}
+	snapshot_free(s);
+	event_script_free(es);
+	check_no_leaks();
+}
+
+/* A mark at the time of a call counts, too; one that comes before the thread's state was read does not. */
+Test(time, of_a_mark_at_once)
+{
+	const struct cost cost = {.known = true, .before = {300}, .after = {200}};
+	struct event_script *es = event_script_new(NULL);
+	struct profile *p = event_script_profile(es);
+	struct event e = {.ts = 1100, .tid = 1, .type = PYP_REC_MARK};
+	struct snapshot *s;
+
+	profile_in_windows(p);
+	profile_set_cost(p, &cost);
+	event_script_run(es, "T1 enter 1 f; T1 +0 mark; T1 +800 enter 2 g 1");
+	profile_event(p, &e);
+	event_script_run(es, "T1 +100 leave 2");
+	s = event_script_snapshot(es);
+	cr_assert_eq(s->threads[0].total[SNAPSHOT_CPU], 300 + 100);
 	snapshot_free(s);
 	event_script_free(es);
 	check_no_leaks();

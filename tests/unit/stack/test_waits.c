@@ -131,6 +131,12 @@ Test(waits, woken_and_no_cpu)
 	      "T1 +10 out sleep delay 1030\n"
 	      "T1 +50 in\n",
 	      "f lock 70 runnable 30\ng sleep 50\n");
+	/* What it was before the wait is not known. */
+	check("T1 +1 enter 0x10 f\n"
+	      "T1 +10 out lock\n"
+	      "T1 +100 in\n"
+	      "T1 +10 out sleep delay 30\n",
+	      "f lock 100\n");
 	/* It is limited to the wait. */
 	check("T1 +1 enter 0x10 f\n"
 	      "T1 +10 out lock delay 1000\n"
@@ -294,10 +300,12 @@ Test(waits, other_by_name)
 			     "T1 +300 in\n"
 			     "T1 +10 out stop\n"
 			     "T1 +100 in\n"
+			     "T1 +10 out lock\n"
+			     "T1 +200 in\n"
 			     "T1 +10 out quota\n"
 			     "T1 +5 in\n");
 	s = event_script_snapshot(es);
-	assert_waits(s, "f other 405\n");
+	assert_waits(s, "f lock 200 other 405\n");
 	cr_assert(s->targets[0].waits.measured);
 	cr_assert_eq(s->targets[0].waits.nother, 2);
 	cr_assert_str_eq(s->targets[0].waits.other[0].name, "quotactl");

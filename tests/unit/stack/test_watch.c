@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "base/wait.h"
 #include "harness/event_script.h"
 #include "harness/test.h"
 
@@ -20,6 +21,7 @@ struct listener {
 	bool deaf;
 	struct {
 		uint32_t func[4096], n;
+		uint64_t frame[4096];
 		uint64_t ts, cpu;
 		bool named;
 	} t[8];
@@ -45,9 +47,17 @@ static void check_reported(struct listener *l, const struct watch_event *e)
 
 		cr_assert(e->caller == (n ? l->t[e->tid].func[n - 1] : WATCH_NO_FUNC));
 		l->t[e->tid].func[n] = e->func;
+		l->t[e->tid].frame[n] = e->frame;
 	} else if (step < 0) {
-		cr_assert(l->t[e->tid].n > 0);
-		cr_assert_eq(l->t[e->tid].func[--l->t[e->tid].n], e->func);
+		uint32_t n = l->t[e->tid].n;
+
+		cr_assert(n > 0);
+		cr_assert(e->caller == (n > 1 ? l->t[e->tid].func[n - 2] : WATCH_NO_FUNC));
+		cr_assert_eq(l->t[e->tid].func[n - 1], e->func);
+		cr_assert_eq(l->t[e->tid].frame[n - 1], e->frame);
+		l->t[e->tid].n--;
+	} else {
+		cr_assert(e->func == WATCH_NO_FUNC && e->caller == WATCH_NO_FUNC && !e->frame);
 	}
 	l->calls += watch_kind_is_call(e->kind);
 	l->dropped += e->kind == WATCH_DROPPED ? e->count : 0;
@@ -68,6 +78,10 @@ static bool hear(void *ctx, const struct watch_event *e)
 		fprintf(l->out, " %s", profile_func(l->p, e->func).name);
 	if (e->count)
 		fprintf(l->out, " %llu", (unsigned long long)e->count);
+	if (e->raised)
+		fputs(" raised", l->out);
+	if (e->kind == WATCH_WAIT)
+		fprintf(l->out, " %s", wait_name(e->why));
 	fputc('\n', l->out);
 	return true;
 }
@@ -96,6 +110,7 @@ static void expect(const char *before, const char *script, uint64_t from, uint64
 	w.until_ns = until;
 	event_script_run(es, before);
 	l.out = open_memstream(&text, &n);
+	assert_ok(profile_keep_waits(l.p));
 	assert_ok(profile_watch(l.p, &w));
 	assert_err(profile_watch(l.p, &w), -EBUSY);
 	event_script_run(es, script);
@@ -127,6 +142,96 @@ Test(watch, the_window)
 	/* before the window, in it, after it */
 	expect("", "T1 enter 1 f; T1 +5 enter 2 g 1; T1 +5 leave 2; T1 +5 leave 1", 1003, 1012,
 	       "T1 1003 call f\nT1 1005 call g\nT1 1010 return g\nT1 1012 close f\n");
+}
+
+/* An event at its end is in it; a frame pushed before it is there from its beginning on. */
+Test(watch, ends_of_the_window)
+{
+	expect("", "T1 enter 1 f; T1 +5 enter 2 g 1; T1 +5 leave 2; T1 +1 leave 1", 1005, 1010,
+	       "T1 1005 call f\nT1 1005 call g\nT1 1010 return g\nT1 1010 close f\n");
+	expect("", "T1 enter 1 f; T1 +1 exit", 0, 1000, "T1 1000 call f\nT1 1000 close f\n");
+}
+
+Test(watch, exceptions)
+{
+	expect("",
+	       "T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 enter 3 h 2; T1 +1 leave 2 raised\n"
+	       "T1 +1 enter 2 g 1; T1 +1 leave 2 raised; T1 +1 leave 1",
+	       0, 1010,
+	       "T1 1000 call f\nT1 1001 call g\nT1 1002 call h\nT1 1003 unwind h\n"
+	       "T1 1003 return g raised\nT1 1004 call g\nT1 1005 return g raised\n"
+	       "T1 1006 return f\n");
+}
+
+/* They are reported like Python functions. */
+Test(watch, c_functions_and_collections)
+{
+	expect("",
+	       "T1 enter 1 f; T1 +1 c-enter 1 len; T1 +1 c-leave 1; T1 +1 c-instant 1 abs\n"
+	       "T1 +1 gc-start 0 1; T1 +1 gc-stop 0; T1 +1 gc-stop 0; T1 +1 leave 1",
+	       0, 2000,
+	       "T1 1000 call f\nT1 1001 call <built-in method len>\n"
+	       "T1 1002 return <built-in method len>\nT1 1003 call <built-in method abs>\n"
+	       "T1 1003 return <built-in method abs>\nT1 1004 call <gc generation 0>\n"
+	       "T1 1005 return <gc generation 0>\nT1 1007 return f\n");
+}
+
+/* Waits that end, with their reasons; one whose end was not reported ends with the next event. */
+Test(watch, waits)
+{
+	expect("",
+	       "T1 enter 1 f; T1 +5 out lock; T1 +90 in; T1 +1 out sleep; T1 +20 enter 2 g 1\n"
+	       "T1 +1 leave 2; T1 +1 leave 1",
+	       0, 2000,
+	       "T1 1000 call f\nT1 1095 wait lock\nT1 1116 wait sleep\nT1 1116 call g\n"
+	       "T1 1117 return g\nT1 1118 return f\n");
+}
+
+/* Another function in the memory of a suspended generator is no resumption. */
+Test(watch, memory_of_a_generator_is_used_again)
+{
+	expect("",
+	       "T1 enter 1 f; T1 +1 enter 2 g 1; T1 +1 yield 2; T1 +1 enter 2 h 1; T1 +1 yield 2\n"
+	       "T1 +1 enter 2 g 1; T1 +1 leave 2; T1 +1 enter 2 h 1; T1 +1 leave 2",
+	       0, 1010,
+	       "T1 1000 call f\nT1 1001 call g\nT1 1002 yield g\nT1 1003 call h\n"
+	       "T1 1004 yield h\nT1 1005 call g\nT1 1006 return g\nT1 1007 call h\n"
+	       "T1 1008 return h\nT1 1010 close f\n");
+}
+
+Test(watch, kinds)
+{
+	for (int k = 0; k < WATCH_KIND_MAX; k++) {
+		const enum watch_kind kind = (enum watch_kind)k;
+		const char *name = watch_kind_name(kind);
+		bool here = strcmp(name, "call") == 0 || strcmp(name, "resume") == 0 ||
+			    strcmp(name, "throw") == 0;
+		bool up = here || strcmp(name, "open") == 0 || strcmp(name, "switch-in") == 0;
+		bool down = strcmp(name, "return") == 0 || strcmp(name, "yield") == 0 ||
+			    strcmp(name, "unwind") == 0 || strcmp(name, "close") == 0 ||
+			    strcmp(name, "switch-out") == 0;
+
+		cr_assert_eq(watch_kind_is_call(kind), here, "%s", name);
+		cr_assert_eq(watch_kind_step(kind), up ? 1 : down ? -1 : 0, "%s", name);
+	}
+	cr_assert_str_eq(watch_kind_name(WATCH_KIND_MAX), "?");
+}
+
+Test(watch, cpu_time)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct listener l = {.p = event_script_profile(es)};
+	struct watcher w = watcher_of(&l);
+
+	event_script_run(es, "T1 enter 1 f; T1 +3 out; T1 +50 in");
+	assert_ok(profile_watch(l.p, &w));
+	event_script_run(es, "T1 +5 enter 2 g 1; T1 +7 out; T1 +100 in; T1 +5 leave 2");
+	cr_assert_eq(l.t[1].cpu, 3 + 5 + 7 + 5);
+	event_script_run(es, "clear; T1 +2 leave 1");
+	cr_assert_eq(l.t[1].cpu, 22, "it goes on");
+	profile_unwatch(l.p, 2000);
+	event_script_free(es);
+	check_no_leaks();
 }
 
 Test(watch, generators)
@@ -245,6 +350,11 @@ Test(watch, stacks_too_deep)
 			     "T1 leave 4; T1 leave 3; T1 leave 2; T1 leave 1");
 	cr_assert_eq(profile_watch_counts(l.p).truncated, 2);
 	cr_assert_eq(l.calls, 2);
+	profile_unwatch(l.p, 1010);
+	w.until_ns = 1000;
+	assert_ok(profile_watch(l.p, &w));
+	event_script_run(es, "T1 enter 1 f; T1 enter 2 f 1; T1 enter 3 f 2; T1 +1 enter 4 f 3");
+	cr_assert_eq(profile_watch_counts(l.p).truncated, 1, "those of later do not count");
 	profile_unwatch(l.p, 1010);
 	cr_assert_eq(l.t[1].n, 0);
 	event_script_free(es);

@@ -19,6 +19,7 @@ Test(merge_threads, adds_equal_paths)
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example), *m = NULL;
 	const struct snapshot_node *n;
 
+	s->adding.nodes.cap = 1;
 	s->nodes[s->threads[0].root].self[SNAPSHOT_WALL] = 5;
 	s->nodes[s->threads[1].root].self[SNAPSHOT_WALL] = 6;
 	for (uint32_t i = 0; i < s->nnodes; i++)
@@ -42,6 +43,7 @@ Test(merge_threads, adds_equal_paths)
 	cr_assert(n[2].min[SNAPSHOT_CPU] == 0 && n[2].max[SNAPSHOT_CPU] == 10);
 	cr_assert(n[0].min[SNAPSHOT_CPU] == UINT64_MAX && n[0].max[SNAPSHOT_CPU] == 0);
 	cr_assert(!m->measured && !m->columns[COLUMN_vcsw]);
+	cr_assert_eq(m->adding.nodes.cap, 0);
 }
 
 Test(merge_threads, only_selected_threads)
