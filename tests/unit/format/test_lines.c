@@ -115,12 +115,11 @@ static void expect_numbers(const struct snapshot *s, const struct format_opts *o
 Test(lines, long_lines_and_tabs)
 {
 	static const struct snapshot_line v[] = {LINE(1, 1), LINE(2, 1)};
-	char text_of[NAME_REPEATED + 100];
+	char text_of[NAME_REPEATED + 100] = "\ta\tbc\t12345678\td\n";
 	struct format_source from = {source, text_of};
 	struct snapshot *s = snapshot_build("f /srv/app.py:1 1 5\n");
 	char *text;
 
-	strcpy(text_of, "\ta\tbc\t12345678\td\n");
 	memset(text_of + strlen(text_of), 'x', NAME_REPEATED + 2);
 	text_of[strlen("\ta\tbc\t12345678\td\n") + NAME_REPEATED + 2] = '\0';
 	assert_ok(snapshot_add_lines(s, &s->funcs[0], v, 2));
@@ -151,7 +150,7 @@ Test(lines, gaps)
 	expect_numbers(s, &o, "1 2 3 4 5 6 7 8 9 10 11 12 13 ... 16 17 18 19 20 21 ");
 	s->funcs[0].firstlineno = -1;
 	expect_numbers(s, &o, "1 2 3 4 5 6 7 8 9 10 11 12 13 ... 16 17 18 19 20 21 ");
-	strcpy(strstr(text_of, "20"), "20");
+	strstr(text_of, "20")[2] = '\0';
 	expect_numbers(s, &o, "1 2 3 4 5 6 7 8 9 10 11 12 13 ... 16 17 18 19 20 ");
 	snapshot_free(s);
 	check_no_leaks();
