@@ -88,6 +88,8 @@ void traced_ready(struct traced *t, char pid[16], const char *exe, const char *s
 
 /* Run the loop until the target has printed this line (skips others, keeps "result"). */
 void traced_expect(struct traced *t, const char *line);
+/* The same, but returns false if the target has ended before. */
+bool traced_expect_or_end(struct traced *t, const char *line);
 /*
  * As traced_expect(), for a line that begins with word and a blank. Returns the rest of the line,
  * valid until the next call.
