@@ -388,8 +388,8 @@ damaged-inner:
 # for itself or counts what other daemons have as well (control groups).
 # They wait for a third of their time, so there is one more of them than CPUs; those that trace real interpreters,
 # and programs from start to end, wait for half of it (for the kernel at each detach, and for samples), so there are
-# two more. Where traps
-# are slow (see run.sh), these use the CPUs nearly all the time; what runs beside gets the rest, until check-suites.
+# two more. Where traps are slow (see run.sh), these use the CPUs nearly all the time; what runs beside gets the
+# rest, until check-suites.
 BESIDE := $(shell expr $(JOBS) + 1)
 BESIDE_TRACED := $(JOBS)+2
 BESIDE_SUITES := $(BESIDE)+1

@@ -289,6 +289,11 @@ static void put_starts(struct elf_builder *b, const struct toy_program *program)
 	elf_builder_unwind(b, header, starts, program->nstarts);
 }
 
+void toy_change(uint8_t (*code)[4], unsigned int at, enum toy_op op, int a, int b, int c)
+{
+	memcpy(code[at], (const uint8_t[4]){(uint8_t)op, (uint8_t)a, (uint8_t)b, (uint8_t)c}, 4);
+}
+
 struct image *toy_image(const struct toy_program *program)
 {
 	struct elf_builder *b = elf_builder_new(ET_EXEC);

@@ -129,6 +129,9 @@ struct toy_rig {
 	struct planner p;     /* its code is explored from instruction 0, the entry, and handlers */
 };
 
+/* Replaces an instruction: the operation and three bytes, of which TOY_TO() makes two */
+void toy_change(uint8_t (*code)[4], unsigned int at, enum toy_op op, int a, int b, int c);
+
 struct image *toy_image(const struct toy_program *program);
 /*
  * The frame is in TOY_FRAME at handlers (before 3.11 nowhere), and in the register of its argument

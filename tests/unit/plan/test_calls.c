@@ -973,11 +973,6 @@ static const uint8_t generic[][4] = {
 		}                                                                                  \
 	}
 
-static void change(uint8_t (*code)[4], unsigned int at, enum toy_op op, int a, int b, int c)
-{
-	memcpy(code[at], (const uint8_t[4]){(uint8_t)op, (uint8_t)a, (uint8_t)b, (uint8_t)c}, 4);
-}
-
 static void expect_none(const uint8_t (*code)[4], const struct toy_handler h[3],
 			const char *missing)
 {
@@ -999,7 +994,7 @@ Test(generic, direct_calls)
 	cr_expect_eq(rig.plan.native[0].callable_reg, 0);
 	toy_close(&rig);
 	memcpy(code, generic, sizeof(code));
-	change(code, 2, TOY_CALL, 0, 8, 0);
+	toy_change(code, 2, TOY_CALL, 0, 8, 0);
 	assert_ok(plan_generic(code, GENERIC, HANDLERS));
 	cr_expect_eq(rig.plan.nnative, 2, "%s", rig.plan.native_missing);
 	expect_native(0, 2, PYP_SITE_C_ENTER, "call");
@@ -1032,17 +1027,17 @@ Test(generic, what_is_missing)
 	expect_none(code, HANDLERS, "opcode 1 (its handler calls nothing)");
 	/* The call is behind one that might be another. */
 	memcpy(code, generic, sizeof(code));
-	change(code, 0, TOY_BR, 9, 0, 0);
+	toy_change(code, 0, TOY_BR, 9, 0, 0);
 	memcpy(code[1], (const uint8_t[4]){TOY_CALL, 0, TOY_TO_PLT(2)}, 4);
 	expect_none(code, HANDLERS, "calls (a call of PyAny_Call at 0x400004)");
-	change(code, 1, TOY_CALLR, 18, 0, 0);
+	toy_change(code, 1, TOY_CALLR, 18, 0, 0);
 	expect_none(code, HANDLERS, "calls (an unknown indirect call at 0x400004)");
-	change(code, 4, TOY_MOV, 5, 6, 0);
-	change(code, 1, TOY_MOV, 5, 6, 0);
+	toy_change(code, 4, TOY_MOV, 5, 6, 0);
+	toy_change(code, 1, TOY_MOV, 5, 6, 0);
 	expect_none(code, HANDLERS, "where the call at 0x400008 has returned");
 	/* The frame is unknown at the call. */
 	memcpy(code, generic, sizeof(code));
-	change(code, 1, TOY_MOV, FRAME, 5, 0);
+	toy_change(code, 1, TOY_MOV, FRAME, 5, 0);
 	expect_none(code, HANDLERS, "site at the call at 0x400008");
 	check_no_leaks();
 }
@@ -1053,12 +1048,12 @@ Test(generic, other_calls)
 	uint8_t code[GENERIC][4];
 
 	memcpy(code, generic, sizeof(code));
-	change(code, 1, TOY_CALLM, 0, 7, 48);
+	toy_change(code, 1, TOY_CALLM, 0, 7, 48);
 	assert_ok(plan_generic(code, GENERIC, HANDLERS));
 	cr_expect_eq(rig.plan.nnative, 2, "%s", rig.plan.native_missing);
 	toy_close(&rig);
 	memcpy(code[1], (const uint8_t[4]){TOY_CBNZ, 5, TOY_TO(6)}, 4);
-	change(code, 6, TOY_CALLR, 18, 0, 0);
+	toy_change(code, 6, TOY_CALLR, 18, 0, 0);
 	assert_ok(plan_generic(code, GENERIC, HANDLERS));
 	cr_expect_eq(rig.plan.nnative, 2, "%s", rig.plan.native_missing);
 	toy_close(&rig);
@@ -1111,10 +1106,10 @@ Test(generic, inlined_calls)
 	toy_close(&rig);
 	/* The other register is the callable, and the other edge. */
 	memcpy(code, inlined, sizeof(code));
-	change(code, 3, TOY_LOADX, 7, 17, 6);
+	toy_change(code, 3, TOY_LOADX, 7, 17, 6);
 	memcpy(code[6], (const uint8_t[4]){TOY_BNE, 0, TOY_TO(8)}, 4);
-	change(code, 7, TOY_BR, 9, 0, 0);
-	change(code, 8, TOY_CALLR, 7, 0, 0);
+	toy_change(code, 7, TOY_BR, 9, 0, 0);
+	toy_change(code, 8, TOY_CALLR, 7, 0, 0);
 	assert_ok(plan_generic(code, INLINED, INLINED_HANDLERS));
 	cr_expect_eq(rig.plan.nnative, 2, "%s", rig.plan.native_missing);
 	expect_native(0, 6, PYP_SITE_C_ENTER, "vectorcall");
@@ -1122,13 +1117,13 @@ Test(generic, inlined_calls)
 	toy_close(&rig);
 	/* Neither is the call's argument; it is always called. */
 	memcpy(code, inlined, sizeof(code));
-	change(code, 4, TOY_MOV, 0, 18, 0);
+	toy_change(code, 4, TOY_MOV, 0, 18, 0);
 	assert_ok(plan_generic(code, INLINED, INLINED_HANDLERS));
 	cr_expect(strstr(rig.plan.native_missing, "callable of the call at 0x40001c"), "%s",
 		  rig.plan.native_missing);
 	toy_close(&rig);
 	memcpy(code, inlined, sizeof(code));
-	change(code, 6, TOY_NOP, 0, 0, 0);
+	toy_change(code, 6, TOY_NOP, 0, 0, 0);
 	assert_ok(plan_generic(code, INLINED, INLINED_HANDLERS));
 	cr_expect(strstr(rig.plan.native_missing, "vectorcall (never becomes certain)"), "%s",
 		  rig.plan.native_missing);
@@ -1200,13 +1195,13 @@ Test(helper, has_the_sites)
 	toy_close(&rig);
 	/* One does not, or not surely. */
 	memcpy(code, helped, sizeof(code));
-	change(code, 7, TOY_MOV, 21, 20, 0);
-	change(code, 4, TOY_MOV, 21, 20, 0);
+	toy_change(code, 7, TOY_MOV, 21, 20, 0);
+	toy_change(code, 4, TOY_MOV, 21, 20, 0);
 	assert_ok(plan_helped(code, HELPED));
 	cr_expect_eq(rig.plan.native[0].reg, 20);
 	toy_close(&rig);
 	/* Other opcodes' helpers have none. */
-	change(code, 13, TOY_CALL, 0, 24, 0);
+	toy_change(code, 13, TOY_CALL, 0, 24, 0);
 	assert_ok(plan_helped(code, HELPED));
 	cr_expect_eq(rig.plan.nnative, 2, "%s", rig.plan.native_missing);
 	expect_native(0, 21, PYP_SITE_C_ENTER, "PyObject_Vectorcall");
@@ -1221,7 +1216,7 @@ Test(helper, has_the_sites)
 	toy_close(&rig);
 	/* Nothing shows its return. */
 	memcpy(code, helped, sizeof(code));
-	change(code, 22, TOY_MOV, 5, 6, 0);
+	toy_change(code, 22, TOY_MOV, 5, 6, 0);
 	assert_ok(plan_helped(code, HELPED));
 	cr_expect_eq(rig.plan.nnative, 0);
 	cr_expect(strstr(rig.plan.native_missing, "where the call at 0x400054 has returned"), "%s",
@@ -1244,19 +1239,19 @@ Test(helper, calls_its_argument)
 	uint8_t code[HELPED][4];
 
 	memcpy(code, helped, sizeof(code));
-	change(code, 20, TOY_MOV, 0, 1, 0);
-	change(code, 6, TOY_NOP, 0, 0, 0);
-	change(code, 7, TOY_BR, 9, 0, 0);
-	change(code, 8, TOY_CALL, 0, 20, 0);
-	change(code, 9, TOY_NOP, 0, 0, 0);
-	change(code, 10, TOY_BR, 9, 0, 0);
+	toy_change(code, 20, TOY_MOV, 0, 1, 0);
+	toy_change(code, 6, TOY_NOP, 0, 0, 0);
+	toy_change(code, 7, TOY_BR, 9, 0, 0);
+	toy_change(code, 8, TOY_CALL, 0, 20, 0);
+	toy_change(code, 9, TOY_NOP, 0, 0, 0);
+	toy_change(code, 10, TOY_BR, 9, 0, 0);
 	memcpy(code[3], (const uint8_t[4]){TOY_NOP}, 4);
 	assert_ok(plan_helped(code, HELPED));
 	cr_expect(strstr(rig.plan.native_missing, "opcode 2 (its handler calls nothing)"), "%s",
 		  rig.plan.native_missing);
 	toy_close(&rig);
-	change(code, 7, TOY_NOP, 0, 0, 0);
-	change(code, 6, TOY_CBNZ, 5, 6, 0);
+	toy_change(code, 7, TOY_NOP, 0, 0, 0);
+	toy_change(code, 6, TOY_CBNZ, 5, 6, 0);
 	assert_ok(plan_helped(code, HELPED));
 	cr_expect_eq(rig.plan.nnative, 4, "%s", rig.plan.native_missing);
 	toy_close(&rig);
@@ -1403,7 +1398,7 @@ Test(typed, the_first_call)
 	bool found = false;
 
 	memcpy(code, typed, sizeof(code));
-	change(code, 28, TOY_B, 0, 46, 0);
+	toy_change(code, 28, TOY_B, 0, 46, 0);
 	assert_ok(plan_typed(code));
 	cr_expect_eq(rig.plan.nnative, 11, "%s", rig.plan.native_missing);
 	for (unsigned int i = 0; i < rig.plan.nnative; i++)
@@ -1420,11 +1415,11 @@ Test(typed, some_paths_abort)
 	uint8_t code[TYPED][4];
 
 	memcpy(code, typed, sizeof(code));
-	change(code, 39, TOY_BEQ, 0, 59, 0);
-	change(code, 40, TOY_LOAD, 18, 16, 0);
-	change(code, 41, TOY_LOADF, 6, 19, 66);
-	change(code, 42, TOY_CMP, 6, 18, 0);
-	change(code, 43, TOY_BNE, 0, 1, 0);
+	toy_change(code, 39, TOY_BEQ, 0, 59, 0);
+	toy_change(code, 40, TOY_LOAD, 18, 16, 0);
+	toy_change(code, 41, TOY_LOADF, 6, 19, 66);
+	toy_change(code, 42, TOY_CMP, 6, 18, 0);
+	toy_change(code, 43, TOY_BNE, 0, 1, 0);
 	assert_ok(plan_typed(code));
 	cr_expect_eq(rig.plan.nnative, 11, "%s", rig.plan.native_missing);
 	expect_native(10, 43, PYP_SITE_C_INSTANT, "list.append");
@@ -1489,26 +1484,26 @@ Test(typed, tagged_callables)
 	uint8_t code[TYPED][4];
 
 	memcpy(code, typed, sizeof(code));
-	change(code, 5, TOY_LOAD, 17, 16, 0);
-	change(code, 6, TOY_MOV, 18, 17, 0);
-	change(code, 7, TOY_UNTAG, 18, 0, 0);
-	change(code, 8, TOY_LOAD, 6, 18, 8);
+	toy_change(code, 5, TOY_LOAD, 17, 16, 0);
+	toy_change(code, 6, TOY_MOV, 18, 17, 0);
+	toy_change(code, 7, TOY_UNTAG, 18, 0, 0);
+	toy_change(code, 8, TOY_LOAD, 6, 18, 8);
 	memcpy(code[9], (const uint8_t[4]){TOY_CMPA, 6, FUNCTION}, 4);
-	change(code, 10, TOY_BNE, 0, 1, 0);
-	change(code, 11, TOY_LOAD, 7, 18, 16);
-	change(code, 12, TOY_CALLM, 0, 7, 8);
-	change(code, 13, TOY_B, 0, 48, 0);
+	toy_change(code, 10, TOY_BNE, 0, 1, 0);
+	toy_change(code, 11, TOY_LOAD, 7, 18, 16);
+	toy_change(code, 12, TOY_CALLM, 0, 7, 8);
+	toy_change(code, 13, TOY_B, 0, 48, 0);
 	assert_ok(plan_tagged(code, 24, true));
 	cr_expect_eq(rig.plan.nnative, 11, "%s", rig.plan.native_missing);
 	expect_native(2, 10, PYP_SITE_C_ENTER, "builtin");
 	expect_edge(2, 17, 0, false);
 	toy_close(&rig);
 	/* It has another origin: the register that is tested */
-	change(code, 5, TOY_ADD, 17, 16, 0);
+	toy_change(code, 5, TOY_ADD, 17, 16, 0);
 	assert_ok(plan_tagged(code, 24, true));
 	expect_edge(2, 18, 0, false);
 	toy_close(&rig);
-	change(code, 5, TOY_LOAD, 17, 16, 0);
+	toy_change(code, 5, TOY_LOAD, 17, 16, 0);
 	assert_ok(plan_tagged(code, 24, false));
 	expect_edge(2, 18, 0, false);
 	toy_close(&rig);

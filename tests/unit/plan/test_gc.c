@@ -261,11 +261,6 @@ static void expect_no_gc(const char *missing)
 	toy_close(&rig);
 }
 
-static void change(uint8_t (*code)[4], unsigned int at, enum toy_op op, int a, int b, int c)
-{
-	memcpy(code[at], (const uint8_t[4]){(uint8_t)op, (uint8_t)a, (uint8_t)b, (uint8_t)c}, 4);
-}
-
 Test(collector, with_and_without_a_search)
 {
 	uint8_t code[COLLECTOR][4];
@@ -276,19 +271,19 @@ Test(collector, with_and_without_a_search)
 	expect_two(7, 11, 2, 0);
 	/* It ends with a jump to the function. */
 	memcpy(code, collector, sizeof(code));
-	change(code, 11, TOY_B, 0, 14, 0);
+	toy_change(code, 11, TOY_B, 0, 14, 0);
 	plan_collector(code, true, 6);
 	expect_two(7, 11, 2, 0);
 	/* The generation is another argument, or unknown. */
-	change(code, 16, TOY_MOV4, 2, 1, 0);
+	toy_change(code, 16, TOY_MOV4, 2, 1, 0);
 	plan_collector(code, true, 6);
 	expect_two(7, 11, 1, 0);
-	change(code, 16, TOY_MOV, 2, 9, 0);
+	toy_change(code, 16, TOY_MOV, 2, 9, 0);
 	plan_collector(code, true, 6);
 	expect_two(7, 11, 0, PYP_GC_NO_GENERATION);
 	/* The function jumps to itself; that starts no collection. */
 	memcpy(code, collector, sizeof(code));
-	change(code, 19, TOY_B, 0, 14, 0);
+	toy_change(code, 19, TOY_B, 0, 14, 0);
 	plan_collector(code, true, 6);
 	expect_two(7, 11, 0, PYP_GC_NO_GENERATION);
 	check_no_leaks();
@@ -302,12 +297,12 @@ Test(collector, what_is_missing)
 	expect_no_gc("no table for unwinding");
 	/* A call of it by another function, without a phase */
 	memcpy(code, collector, sizeof(code));
-	change(code, 22, TOY_CALL, 0, 14, 0);
-	change(code, 21, TOY_NOP, 0, 0, 0);
+	toy_change(code, 22, TOY_CALL, 0, 14, 0);
+	toy_change(code, 21, TOY_NOP, 0, 0, 0);
 	plan_collector(code, true, 6);
 	expect_no_gc("phase unknown at 0x400058");
 	/* One that no path leads to, but that is an instruction; then its bytes are none. */
-	change(code, 21, TOY_RET, 0, 0, 0);
+	toy_change(code, 21, TOY_RET, 0, 0, 0);
 	plan_collector(code, true, 6);
 	expect_no_gc("0x400058 is unreachable");
 	code[21][0] = 0;
@@ -315,7 +310,7 @@ Test(collector, what_is_missing)
 	expect_two(7, 11, 2, 0);
 	/* A conditional jump */
 	memcpy(code, collector, sizeof(code));
-	change(code, 11, TOY_BEQ, 0, 14, 0);
+	toy_change(code, 11, TOY_BEQ, 0, 14, 0);
 	plan_collector(code, false, 6);
 	expect_no_gc("no probe possible");
 	/* After a start there is no stop, only before it; then only one of them. */
@@ -336,12 +331,12 @@ Test(collector, what_is_missing)
 	plan_collector(code, true, 6);
 	expect_no_gc("not found from PyGC_Collect");
 	memcpy(code, collector, sizeof(code));
-	change(code, 18, TOY_CALLR, 5, 0, 0);
+	toy_change(code, 18, TOY_CALLR, 5, 0, 0);
 	plan_collector(code, true, 6);
 	expect_no_gc("not found from PyGC_Collect");
 	/* PyGC_Collect leads nowhere. */
 	memcpy(code, collector, sizeof(code));
-	change(code, 2, TOY_NOP, 0, 0, 0);
+	toy_change(code, 2, TOY_NOP, 0, 0, 0);
 	plan_collector(code, true, 6);
 	expect_no_gc("not found from PyGC_Collect");
 	check_no_leaks();
@@ -406,20 +401,20 @@ static bool is_planned(unsigned int back, unsigned int forward)
 	bool ret;
 
 	memset(code, 0, sizeof(code));
-	change(code, 0, TOY_RET, 0, 0, 0);
+	toy_change(code, 0, TOY_RET, 0, 0, 0);
 	memcpy(code[size++], (const uint8_t[4]){TOY_ADDR, 1, START}, 4);
-	change(code, size++, TOY_CALL, 0, 100, 0);
+	toy_change(code, size++, TOY_CALL, 0, 100, 0);
 	memcpy(code[size++], (const uint8_t[4]){TOY_ADDR, 1, STOP}, 4);
 	for (unsigned int i = 0; i < back; i++)
-		change(code, size++, TOY_NOP, 0, 0, 0);
-	change(code, size++, TOY_CALL, 0, 100, 0);
-	change(code, size, TOY_RET, 0, 0, 0);
+		toy_change(code, size++, TOY_NOP, 0, 0, 0);
+	toy_change(code, size++, TOY_CALL, 0, 100, 0);
+	toy_change(code, size, TOY_RET, 0, 0, 0);
 	size = 100;
 	memcpy(code[size++], (const uint8_t[4]){TOY_ADDR, 0, FORMAT}, 4);
 	for (unsigned int i = 0; i < forward; i++)
-		change(code, size++, TOY_NOP, 0, 0, 0);
-	change(code, size++, TOY_CALL, 0, 200, 0);
-	change(code, size, TOY_RET, 0, 0, 0);
+		toy_change(code, size++, TOY_NOP, 0, 0, 0);
+	toy_change(code, size++, TOY_CALL, 0, 200, 0);
+	toy_change(code, size, TOY_RET, 0, 0, 0);
 	toy_open(&rig,
 		 &(struct toy_program){TOY_CODE_OF(code), TOY_DATA_OF(texts), TOY_STARTS_OF(starts),
 				       .symbol = {{"PyGC_Collect", TOY_CODE + 4}}});
@@ -446,17 +441,17 @@ static bool is_found(unsigned int functions)
 	bool ret;
 
 	for (unsigned int i = 0; i < functions; i++, at += 2) {
-		change(code, at, TOY_CALL, 0, (int)at + 2, 0);
-		change(code, at + 1, TOY_RET, 0, 0, 0);
+		toy_change(code, at, TOY_CALL, 0, (int)at + 2, 0);
+		toy_change(code, at + 1, TOY_RET, 0, 0, 0);
 	}
 	memcpy(code[at], (const uint8_t[4]){TOY_ADDR, 1, START}, 4);
-	change(code, at + 1, TOY_CALL, 0, 40, 0);
+	toy_change(code, at + 1, TOY_CALL, 0, 40, 0);
 	memcpy(code[at + 2], (const uint8_t[4]){TOY_ADDR, 1, STOP}, 4);
-	change(code, at + 3, TOY_CALL, 0, 40, 0);
-	change(code, at + 4, TOY_RET, 0, 0, 0);
+	toy_change(code, at + 3, TOY_CALL, 0, 40, 0);
+	toy_change(code, at + 4, TOY_RET, 0, 0, 0);
 	memcpy(code[40], (const uint8_t[4]){TOY_ADDR, 0, FORMAT}, 4);
-	change(code, 41, TOY_CALL, 0, 50, 0);
-	change(code, 42, TOY_RET, 0, 0, 0);
+	toy_change(code, 41, TOY_CALL, 0, 50, 0);
+	toy_change(code, 42, TOY_RET, 0, 0, 0);
 	starts[0] = at;
 	toy_open(&rig,
 		 &(struct toy_program){TOY_CODE_OF(code), TOY_DATA_OF(texts), TOY_STARTS_OF(starts),

@@ -313,25 +313,26 @@ Test(throw, one_site_for_two_edges)
 	end();
 }
 
+/* Two edges to where it is thrown */
+static const uint8_t two_edges[][4] = {
+	{TOY_CMPI, 2, 0},	  /* 0 */
+	{TOY_BNE, 0, TOY_TO(8)},  /* 1 */
+	{TOY_CMPI, 3, 0},	  /* 2 */
+	{TOY_BEQ, 0, TOY_TO(7)},  /* 3 */
+	{TOY_TEST, 2, 2},	  /* 4 */
+	{TOY_BNE, 0, TOY_TO(10)}, /* 5 */
+	{TOY_NOP},		  /* 6 */
+	{TOY_BR, 9},		  /* 7 */
+	{TOY_NOP},		  /* 8 */
+	{TOY_B, 0, TOY_TO(7)},	  /* 9 */
+	{TOY_NOP},		  /* 10 */
+	{TOY_RET},		  /* 11 */
+};
+
 /* Each edge needs its own; one is on a line that others enter, too. */
 Test(throw, a_site_for_each_edge)
 {
-	static const uint8_t code[][4] = {
-		{TOY_CMPI, 2, 0},	  /* 0 */
-		{TOY_BNE, 0, TOY_TO(8)},  /* 1 */
-		{TOY_CMPI, 3, 0},	  /* 2 */
-		{TOY_BEQ, 0, TOY_TO(7)},  /* 3 */
-		{TOY_TEST, 2, 2},	  /* 4 */
-		{TOY_BNE, 0, TOY_TO(10)}, /* 5 */
-		{TOY_NOP},		  /* 6 */
-		{TOY_BR, 9},		  /* 7 */
-		{TOY_NOP},		  /* 8 */
-		{TOY_B, 0, TOY_TO(7)},	  /* 9 */
-		{TOY_NOP},		  /* 10 */
-		{TOY_RET},		  /* 11 */
-	};
-
-	OPEN(code);
+	OPEN(two_edges);
 	assert_ok(models_plan_throw(&rig.p));
 	cr_assert_eq(rig.plan.nsites, 2);
 	expect_site(9, PYP_SITE_THROW, "throw", 1);
@@ -346,21 +347,11 @@ Test(throw, a_site_for_each_edge)
 /* One path from the first edge passes the second's site, another does not. */
 Test(throw, no_site_without_another)
 {
-	static const uint8_t code[][4] = {
-		{TOY_CMPI, 2, 0},	  /* 0 */
-		{TOY_BNE, 0, TOY_TO(8)},  /* 1 */
-		{TOY_CMPI, 3, 0},	  /* 2 */
-		{TOY_BEQ, 0, TOY_TO(7)},  /* 3 */
-		{TOY_TEST, 2, 2},	  /* 4 */
-		{TOY_BNE, 0, TOY_TO(10)}, /* 5 */
-		{TOY_NOP},		  /* 6 */
-		{TOY_BR, 9},		  /* 7 */
-		{TOY_NOP},		  /* 8 */
-		{TOY_BEQ, 0, TOY_TO(11)}, /* 9 */
-		{TOY_PUSH, 5},		  /* 10 */
-		{TOY_RET},		  /* 11 */
-	};
+	uint8_t code[sizeof(two_edges) / 4][4];
 
+	memcpy(code, two_edges, sizeof(code));
+	toy_change(code, 9, TOY_BEQ, 0, TOY_TO(11));
+	toy_change(code, 10, TOY_PUSH, 5, 0, 0);
 	OPEN(code);
 	expect_missing(models_plan_throw(&rig.p), "throw");
 	cr_expect_eq(rig.plan.nsites, 0);
@@ -982,11 +973,6 @@ static const uint8_t object[][4] = {
 
 #define OBJECT (sizeof(object) / 4)
 
-static void change(uint8_t code[OBJECT][4], unsigned int at, enum toy_op op, int a, int b, int c)
-{
-	memcpy(code[at], (const uint8_t[4]){(uint8_t)op, (uint8_t)a, (uint8_t)b, (uint8_t)c}, 4);
-}
-
 static void expect_flag(unsigned int at, int reg)
 {
 	const struct plan_site *s = site_at(at);
@@ -1009,7 +995,7 @@ Test(frame_object, begins_once_and_ends)
 	expect_site(14, PYP_SITE_LEAVE, "exit_eval_frame", FRAME);
 	toy_close(&rig);
 	memcpy(code, object, sizeof(code));
-	change(code, 6, TOY_MOV, 5, 6, 0);
+	toy_change(code, 6, TOY_MOV, 5, 6, 0);
 	assert_ok(plan_object(code, OBJECT));
 	cr_expect_eq(rig.plan.nsites, 2);
 	expect_site(7, PYP_SITE_ENTER, "entry", FRAME);
@@ -1022,9 +1008,9 @@ Test(frame_object, begins_on_edges)
 	uint8_t code[OBJECT][4];
 
 	memcpy(code, object, sizeof(code));
-	change(code, 5, TOY_MOV, 5, 6, 0);
-	change(code, 6, TOY_MOV, 5, 6, 0);
-	change(code, 7, TOY_BR, 9, 0, 0);
+	toy_change(code, 5, TOY_MOV, 5, 6, 0);
+	toy_change(code, 6, TOY_MOV, 5, 6, 0);
+	toy_change(code, 7, TOY_BR, 9, 0, 0);
 	assert_ok(plan_object(code, OBJECT));
 	cr_expect_eq(rig.plan.nsites, 2);
 	expect_site(4, PYP_SITE_ENTER, "entry", FRAME);
@@ -1032,7 +1018,7 @@ Test(frame_object, begins_on_edges)
 	expect_flag(4, 21);
 	toy_close(&rig);
 	/* Nobody keeps throwflag. */
-	change(code, 1, TOY_NOP, 0, 0, 0);
+	toy_change(code, 1, TOY_NOP, 0, 0, 0);
 	assert_ok(plan_object(code, OBJECT));
 	cr_expect_eq(rig.plan.nsites, 2);
 	expect_condition(4, 0, false);
@@ -1040,17 +1026,17 @@ Test(frame_object, begins_on_edges)
 	cr_expect_str_eq(rig.p.missing, "");
 	toy_close(&rig);
 	/* An edge to where it only aborts does not count. */
-	change(code, 2, TOY_BEQ, 0, 10, 0);
+	toy_change(code, 2, TOY_BEQ, 0, 10, 0);
 	assert_ok(plan_object(code, OBJECT));
 	cr_expect_eq(rig.plan.nsites, 2);
 	expect_condition(4, 0, false);
 	toy_close(&rig);
-	change(code, 4, TOY_CBNZ, 0, 11, 0);
+	toy_change(code, 4, TOY_CBNZ, 0, 11, 0);
 	expect_missing(plan_object(code, OBJECT), "no probe possible after the recursion check");
 	toy_close(&rig);
 	/* It ends at once: there is no dispatch, but a site where it ends. */
 	memcpy(code, object, sizeof(code));
-	change(code, 5, TOY_B, 0, 12, 0);
+	toy_change(code, 5, TOY_B, 0, 12, 0);
 	assert_ok(plan_object(code, OBJECT));
 	rig.plan.nsites = 0;
 	rig.p.cfg.v[toy_node(&rig, 5)].in.probe = INSN_STEPPED;
@@ -1066,8 +1052,8 @@ Test(frame_object, begins_on_all_paths)
 	uint8_t code[OBJECT][4];
 
 	memcpy(code, object, sizeof(code));
-	change(code, 5, TOY_CBNZ, 6, 9, 0);
-	change(code, 6, TOY_NOP, 0, 0, 0);
+	toy_change(code, 5, TOY_CBNZ, 6, 9, 0);
+	toy_change(code, 6, TOY_NOP, 0, 0, 0);
 	assert_ok(plan_object(code, OBJECT));
 	expect_site(5, PYP_SITE_ENTER, "entry", FRAME);
 	rig.plan.nsites = 0;
@@ -1085,13 +1071,13 @@ Test(frame_object, begins_before_tools_are_called)
 	uint8_t code[OBJECT][4];
 
 	memcpy(code, object, sizeof(code));
-	change(code, 5, TOY_MOV, 5, 6, 0);
-	change(code, 6, TOY_CALLR, 9, 0, 0);
+	toy_change(code, 5, TOY_MOV, 5, 6, 0);
+	toy_change(code, 6, TOY_CALLR, 9, 0, 0);
 	assert_ok(plan_object(code, OBJECT));
 	expect_site(4, PYP_SITE_ENTER, "entry", FRAME);
 	expect_condition(4, 0, false);
 	toy_close(&rig);
-	change(code, 4, TOY_CBNZ, 0, 11, 0);
+	toy_change(code, 4, TOY_CBNZ, 0, 11, 0);
 	assert_ok(plan_object(code, OBJECT));
 	cr_expect_eq(rig.plan.nsites, 2);
 	expect_site(7, PYP_SITE_ENTER, "entry", FRAME);
@@ -1105,12 +1091,12 @@ Test(frame_object, does_not_begin_in_the_loop)
 	uint8_t code[OBJECT][4];
 
 	memcpy(code, object, sizeof(code));
-	change(code, 16, TOY_B, 0, 5, 0);
+	toy_change(code, 16, TOY_B, 0, 5, 0);
 	assert_ok(plan_object(code, OBJECT));
 	cr_expect_eq(rig.plan.nsites, 2);
 	expect_site(4, PYP_SITE_ENTER, "entry", FRAME);
 	toy_close(&rig);
-	change(code, 16, TOY_B, 0, 3, 0);
+	toy_change(code, 16, TOY_B, 0, 3, 0);
 	expect_missing(plan_object(code, OBJECT), "part of the loop");
 	end();
 }
@@ -1120,7 +1106,7 @@ Test(frame_object, there_is_a_recursion_check)
 	uint8_t code[OBJECT][4];
 
 	memcpy(code, object, sizeof(code));
-	change(code, 4, TOY_BNE, 0, 10, 0);
+	toy_change(code, 4, TOY_BNE, 0, 10, 0);
 	assert_ok(plan_object(code, OBJECT));
 	/* Then it begins at once. */
 	expect_site(2, PYP_SITE_ENTER, "entry", 0);
@@ -1133,44 +1119,44 @@ Test(frame_object, ends_before_the_load)
 	uint8_t code[OBJECT][4];
 
 	memcpy(code, object, sizeof(code));
-	change(code, 14, TOY_RET, 0, 0, 0);
+	toy_change(code, 14, TOY_RET, 0, 0, 0);
 	assert_ok(plan_object(code, OBJECT));
 	expect_site(12, PYP_SITE_LEAVE, "exit_eval_frame", FRAME);
 	cr_expect_eq(site_at(12)->cost, PLAN_COST_STEPPED);
 	toy_close(&rig);
 	/* The load overwrites the frame's register, so it is unknown behind it. */
 	memcpy(code, object, sizeof(code));
-	change(code, 12, TOY_LOAD, FRAME, FRAME, 24);
-	change(code, 13, TOY_STORE, FRAME, 16, 24);
+	toy_change(code, 12, TOY_LOAD, FRAME, FRAME, 24);
+	toy_change(code, 13, TOY_STORE, FRAME, 16, 24);
 	assert_ok(plan_object(code, OBJECT));
 	expect_site(12, PYP_SITE_LEAVE, "exit_eval_frame", FRAME);
 	toy_close(&rig);
 	/* It is overwritten later. */
 	memcpy(code, object, sizeof(code));
-	change(code, 14, TOY_MOV, FRAME, 5, 0);
+	toy_change(code, 14, TOY_MOV, FRAME, 5, 0);
 	assert_ok(plan_object(code, OBJECT));
 	expect_site(12, PYP_SITE_LEAVE, "exit_eval_frame", FRAME);
 	toy_close(&rig);
 	memcpy(code, object, sizeof(code));
-	change(code, 12, TOY_NOP, 0, 0, 0);
-	change(code, 13, TOY_LOAD, 5, FRAME, 24);
-	change(code, 14, TOY_STORE, 5, 16, 24);
-	change(code, 15, TOY_RET, 0, 0, 0);
+	toy_change(code, 12, TOY_NOP, 0, 0, 0);
+	toy_change(code, 13, TOY_LOAD, 5, FRAME, 24);
+	toy_change(code, 14, TOY_STORE, 5, 16, 24);
+	toy_change(code, 15, TOY_RET, 0, 0, 0);
 	assert_ok(plan_object(code, OBJECT));
 	cr_expect_eq(rig.plan.nsites, 2);
 	expect_site(12, PYP_SITE_LEAVE, "exit_eval_frame", FRAME);
 	cr_expect_eq(site_at(12)->cost, PLAN_COST_EMULATED);
 	toy_close(&rig);
 	/* Neither is emulated, and the load is not the first. */
-	change(code, 12, TOY_MOV, 5, 6, 0);
+	toy_change(code, 12, TOY_MOV, 5, 6, 0);
 	assert_ok(plan_object(code, OBJECT));
 	cr_expect_eq(rig.plan.nsites, 2);
 	expect_site(13, PYP_SITE_LEAVE, "exit_eval_frame", FRAME);
 	cr_expect_eq(site_at(13)->cost, PLAN_COST_STEPPED);
 	toy_close(&rig);
 	/* Between load and store */
-	change(code, 12, TOY_LOAD, 5, FRAME, 24);
-	change(code, 13, TOY_NOP, 0, 0, 0);
+	toy_change(code, 12, TOY_LOAD, 5, FRAME, 24);
+	toy_change(code, 13, TOY_NOP, 0, 0, 0);
 	assert_ok(plan_object(code, OBJECT));
 	cr_expect_eq(rig.plan.nsites, 2);
 	expect_site(13, PYP_SITE_LEAVE, "exit_eval_frame", FRAME);
@@ -1204,8 +1190,8 @@ Test(frame_object, other_stores)
 	}
 	/* Overwritten before it is stored */
 	memcpy(code, object, sizeof(code));
-	change(code, 13, TOY_MOV, 5, 6, 0);
-	change(code, 14, TOY_STORE, 5, 16, 24);
+	toy_change(code, 13, TOY_MOV, 5, 6, 0);
+	toy_change(code, 14, TOY_STORE, 5, 16, 24);
 	expect_missing(plan_object(code, OBJECT), "exit_eval_frame");
 	end();
 }
