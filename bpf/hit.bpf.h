@@ -53,11 +53,8 @@ static __always_inline int hit_take(struct pt_regs *ctx, struct hit *h)
 		return -1;
 	h->cookie = cookie_of(ctx);
 	/* Between windows only the ends of code objects matter. */
-	if (active == PYP_ACTIVE_BETWEEN && PYP_COOKIE_KIND(h->cookie) != PYP_SITE_CODE_FREE) {
-		if (sampling.when == PYP_SAMPLING_BETWEEN)
-			stray_ns = bpf_ktime_get_ns();
+	if (active == PYP_ACTIVE_BETWEEN && PYP_COOKIE_KIND(h->cookie) != PYP_SITE_CODE_FREE)
 		return -1;
-	}
 	if (!h->cookie || !core_counts(h->cookie, ARCH_FLAGS(ctx)))
 		return -1;
 	id = current_ids();

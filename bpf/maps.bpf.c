@@ -28,7 +28,6 @@ __u32 epoch = 0;
 struct pyp_ring_pos ring_pos __attribute__((aligned(64))) = {};
 __u32 woken = 0;
 struct pyp_sampling_at sampling_at = {};
-__u64 stray_ns = 0;
 struct pyp_trap_samples trap_samples = {};
 struct pyp_walk_rate walk_rate = {};
 __u32 walking[WALKING_CPUS] = {};

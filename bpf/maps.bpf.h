@@ -42,7 +42,6 @@ extern __u32 epoch; /* increased at attach; invalidates what is known about thre
 extern struct pyp_ring_pos ring_pos;
 extern __u32 woken; /* 1: daemon woken for a half-full ring and not drained since */
 extern struct pyp_sampling_at sampling_at;
-extern __u64 stray_ns; /* time (ns) of the last hit between windows: see on_sample */
 extern struct pyp_trap_samples trap_samples;
 extern struct pyp_walk_rate walk_rate;
 /* By CPU, modulo the size: the waiting thread whose stack is being walked; 0: none. */

@@ -6,8 +6,7 @@
  * No probe reports the end of code objects, so each sample compares a fingerprint of the code
  * object's name and location, and announces a code object at a reused address again.
  *
- * The same timers sample a target that is traced in windows while no window is open and the target
- * runs undisturbed but for marks (see on_sample). Samples that fall into the own time of probes and marks
+ * The same timers sample a target with probes. Samples that fall into the own time of probes and marks
  * are dropped (see sample_is_of_trap).
  *
  * The program runs in an interrupt: every loop is bounded, and pages that are not resident are not
@@ -354,19 +353,6 @@ __noinline int stack_send(struct stack_request *q)
 
 /* ---- the clock ---- */
 
-/*
- * The breakpoints of a window are present shortly before it opens and after it closes, and their
- * hits disturb the target as much. Samples within this many ns after a hit are therefore dropped.
- */
-#define STRAY_NS 2000000
-
-static __always_inline int is_sampled(void)
-{
-	if (sampling.when != PYP_SAMPLING_BETWEEN)
-		return active != PYP_ACTIVE_OFF;
-	return active == PYP_ACTIVE_BETWEEN && bpf_ktime_get_ns() > stray_ns + STRAY_NS;
-}
-
 /* Returns 1 if the timer interrupted the walk of on_resume, which is not the target's own time. */
 static __always_inline int is_walking(__u32 tid)
 {
@@ -412,7 +398,7 @@ int on_sample(struct pt_regs *ctx)
 	struct stack_request q = {.tid = id};
 	struct task_struct *task;
 
-	if (id >> 32 != target_tgid || !is_sampled() || is_walking(id) || is_skipped(&q.period))
+	if (id >> 32 != target_tgid || active == PYP_ACTIVE_OFF || is_walking(id) || is_skipped(&q.period))
 		return 0;
 	task = (struct task_struct *)bpf_get_current_task_btf();
 	if (sampling.when != PYP_SAMPLING_ALONE && sample_is_of_trap(ctx, task))

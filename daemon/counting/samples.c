@@ -115,6 +115,8 @@ struct spending {
 	const struct tree *tree;
 	struct spent *by_func;
 	const struct samples_waiting *waiting; /* NULL: unknown */
+	const double *cum;		       /* per node: CPU time by samples, with callees */
+	const struct samples_cpu *cpu;
 	struct waited *below;		       /* per node: with callees */
 };
 
@@ -128,13 +130,13 @@ static int spend_enter(void *ctx, uint32_t i)
 		return 0;
 	f = &w->by_func[n->func];
 	f->seen = true;
-	f->tot += (double)n->self[SNAPSHOT_CPU];
+	f->tot += (double)(w->cpu->of ? w->cpu->of[i] : n->self[SNAPSHOT_CPU]);
 	if (w->waiting)
 		waited_add(&f->own,
 			   &(struct waited){w->waiting->estimated[i], w->waiting->variance[i]});
 	if (f->depth++ > 0)
 		return 0;
-	f->cum += (double)w->tree->nodes[i].cum[SNAPSHOT_CPU];
+	f->cum += w->cum[i];
 	waited_add(&f->below, &w->below[i]);
 	return 0;
 }
@@ -177,12 +179,13 @@ static double wait_variance(const struct waited *part, const struct waited *all)
 	return (1 - q) * (1 - q) * part->variance + q * q * (rest > 0 ? rest : 0);
 }
 
-static void set_errors(struct snapshot_func *f, const struct spent *spent, double period,
-		       const struct waited *all)
+static void set_errors(struct snapshot_func *f, const struct spent *spent,
+		       const struct samples_cpu *cpu, const struct waited *all)
 {
+	const double period = (double)cpu->period_ns;
 	const double tot = spent->tot * period, cum = spent->cum * period;
 	const double variance[SNAPSHOT_FIGURES] = {
-		[SNAPSHOT_CALLS] = -1,
+		[SNAPSHOT_CALLS] = cpu->of ? 0 : -1,
 		[SNAPSHOT_TOT_CPU] = tot,
 		[SNAPSHOT_TOT_WALL] = all ? tot + wait_variance(&spent->own, all) : -1,
 		[SNAPSHOT_CUM_CPU] = cum,
@@ -193,23 +196,30 @@ static void set_errors(struct snapshot_func *f, const struct spent *spent, doubl
 		snapshot_add_variance(f, variance);
 }
 
-int samples_errors(struct snapshot *s, uint32_t first_thread, uint64_t period_ns,
+int samples_errors(struct snapshot *s, uint32_t first_thread, const struct samples_cpu *cpu,
 		   const struct samples_waiting *waiting)
 {
 	_cleanup_free_ struct spent *by_func = calloc((size_t)s->nfuncs + 1, sizeof(*by_func));
 	_cleanup_free_ struct waited *below = calloc((size_t)s->nnodes + 1, sizeof(*below));
+	_cleanup_free_ double *cum = calloc((size_t)s->nnodes + 1, sizeof(*cum));
 	_cleanup_(tree_freep) struct tree *tree = NULL;
-	struct spending w = {.by_func = by_func, .waiting = waiting, .below = below};
+	struct spending w = {
+		.by_func = by_func, .waiting = waiting, .cpu = cpu, .cum = cum, .below = below};
 	const struct tree_visitor visitor = {spend_enter, spend_leave, &w};
 	struct waited all;
 
-	if (!by_func || !below || tree_build(s, &tree) < 0)
+	if (!by_func || !below || !cum || tree_build(s, &tree) < 0)
 		return -ENOMEM;
 	w.tree = tree;
+	for (uint32_t i = s->nnodes; i-- > 0;) {
+		cum[i] += (double)(cpu->of ? cpu->of[i] : s->nodes[i].self[SNAPSHOT_CPU]);
+		if (s->nodes[i].parent != SNAPSHOT_NONE)
+			cum[s->nodes[i].parent] += cum[i];
+	}
 	all = wait_below(&w, s);
 	for (uint32_t t = first_thread; t < s->nthreads; t++)
 		tree_walk(tree, s->threads[t].root, &visitor);
 	for (uint32_t i = 0; i < s->nfuncs; i++)
-		set_errors(&s->funcs[i], &by_func[i], (double)period_ns, waiting ? &all : NULL);
+		set_errors(&s->funcs[i], &by_func[i], cpu, waiting ? &all : NULL);
 	return 0;
 }

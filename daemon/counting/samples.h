@@ -51,15 +51,20 @@ void samples_by_func_add(struct samples_by_func *b, struct codes *codes,
 			 const struct event_sample *s);
 
 /*
- * Set the errors of functions in threads from first_thread on. Each sample stands for period_ns, so
- * CPU time T has the error sqrt(T * period_ns). Waiting, per node of the snapshot: the part of it
+ * Set the errors of functions in threads from first_thread on, as far as CPU time follows from samples: that
+ * is all of it, or `of` it, per node of the snapshot. Each sample stands for period_ns, so
+ * CPU time T has the error sqrt(T * period_ns); calls are unknown, or somebody else's. Waiting, per node of the snapshot: the part of it
  * that is estimated, in ns, and its variance; as all of it is known exactly, only its distribution is
  * uncertain. NULL: the errors of wall times are unknown. Returns 0 or -ENOMEM.
  */
 struct samples_waiting {
 	const double *estimated, *variance;
 };
-int samples_errors(struct snapshot *s, uint32_t first_thread, uint64_t period_ns,
+struct samples_cpu {
+	const uint64_t *of; /* NULL: all */
+	uint64_t period_ns;
+};
+int samples_errors(struct snapshot *s, uint32_t first_thread, const struct samples_cpu *cpu,
 		   const struct samples_waiting *waiting);
 
 #endif

@@ -259,6 +259,21 @@ void waiting_initial(struct waiting *w, struct thread *th, uint64_t begin, uint3
 	th->wait.syscall = th->wait.fd = -1;
 }
 
+void waiting_go_on(struct waiting *w, struct thread *th, uint64_t ts)
+{
+	struct thread_waiting *tw = &th->waiting;
+
+	tw->off = true;
+	tw->since = ts;
+	tw->runtime = 0;
+	tw->node = th->node;
+	tw->one_in = 0;
+	tw->next_node = NODE_NONE;
+	th->wait.last_ns = 0;
+	th->wait.delay_known = false;
+	need_rest(w, th);
+}
+
 bool waiting_is_unplaced(const struct thread *th, uint64_t ts)
 {
 	return th->waiting.off && th->waiting.node == NODE_NONE && th->waiting.since < ts;

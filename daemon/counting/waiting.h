@@ -47,6 +47,8 @@ void waiting_stack(struct waiting *w, struct thread *th, const struct event_samp
 void waiting_initial(struct waiting *w, struct thread *th, uint64_t begin, uint32_t node);
 /* Returns whether it has been waiting on an unknown stack since before `ts`. */
 bool waiting_is_unplaced(const struct thread *th, uint64_t ts);
+/* It is waiting at ts, for the reason in th->wait, on the stack of its node. */
+void waiting_go_on(struct waiting *w, struct thread *th, uint64_t ts);
 /* The thread ends, or tracing does. */
 void waiting_stop(struct waiting *w, struct thread *th, uint64_t ts);
 /* Two threads' contexts are merged: the figures of a node are moved, or of a thread. */

@@ -362,8 +362,6 @@ int probe_attach_windows(struct probe *p, struct diag *diag)
 	r = put_on(p, SITES_CODE_FREE, &p->between, diag);
 	if (r)
 		return r;
-	r = p->clocks ? attach_sampler(p, &p->between) : 0;
-	p->clocks = r < 0 ? r : p->clocks != 0;
 	p->windows = true;
 	set_active(p, PYP_ACTIVE_BETWEEN);
 	return 0;

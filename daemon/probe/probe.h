@@ -123,8 +123,8 @@ void probe_follow_forget(struct probe *p, pid_t descendant);
  * possible event; -ESRCH: the process has ended or executed another program. probe_detach closes an
  * open window.
  *
- * With PYP_SAMPLING_BETWEEN, stacks are sampled while no window is open and none of its breakpoints
- * is present. If the kernel refuses the sampling timers, windows work without samples.
+ * Stacks are sampled in windows and between them. If the kernel refuses the sampling timers, windows work
+ * without samples.
  */
 int probe_attach_windows(struct probe *p, struct diag *diag);
 int probe_window_open(struct probe *p, uint64_t *ret_ts, struct diag *diag);

@@ -227,7 +227,8 @@ static int choose_programs(struct pyprof_bpf *skel, const struct probe_opts *o,
 	if (!r)
 		r = bpf_program__set_autoload(skel->progs.on_sample, samples);
 	if (!r)
-		r = bpf_program__set_autoload(skel->progs.on_switch, o->mode == MODE_TRACE);
+		r = bpf_program__set_autoload(skel->progs.on_switch,
+					      o->mode == MODE_TRACE && !o->walks);
 	if (!r)
 		r = bpf_program__set_autoload(skel->progs.on_migrate,
 					      (o->mode == MODE_TRACE || o->walks) &&

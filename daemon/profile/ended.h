@@ -14,7 +14,6 @@
 
 #define ENDED_APART   16u   /* ended threads that are kept separately */
 #define ENDED_ROWS    256u  /* additional entry functions share a row without a function */
-#define ENDED_WAITING 4096u /* ended threads that may wait for the end of a window */
 
 struct thread;
 

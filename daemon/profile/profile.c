@@ -74,7 +74,7 @@ void profile_free(struct profile *p)
 	threads_deinit(&p->threads);
 	ended_deinit(&p->ended);
 	watch_free(p->watch);
-	estimate_deinit(&p->estimate);
+	evidence_deinit(&p->evidence);
 	codes_deinit(&p->codes);
 	gils_deinit(&p->gils);
 	blocks_deinit(&p->blocks);
@@ -117,7 +117,10 @@ static struct thread *running_thread(struct profile *p, const struct event *e)
 		return NULL;
 	}
 	if (!th->live) {
-		timing_first_seen(th, e->ts);
+		if (profile_is_timed(p))
+			timing_first_seen(th, e->ts);
+		else
+			timing_first_pass(th, e->ts, true);
 		th->live = true;
 	}
 	return th;
@@ -141,7 +144,7 @@ static void confirm_initial(struct profile *p, struct thread *th, uint64_t ts)
 		th->runtime_known = false;
 		th->wait.why = WAIT_other;
 	} else if (th->os_cpu) {
-		timing_take_over(&p->rb.tree, th, ts, !p->windows);
+		timing_take_over(&p->rb.tree, th, ts);
 	}
 }
 
@@ -224,7 +227,9 @@ static inline struct thread *charged_thread(struct profile *p, const struct even
 	th = call_thread(p, e);
 	if (!th)
 		return NULL;
-	if (timing_event(&p->rb.tree, th, &p->timing, e->ts))
+	if (__builtin_expect(!profile_is_timed(p), 0))
+		timing_pass(&p->rb.tree, th, e->ts, true);
+	else if (timing_event(&p->rb.tree, th, &p->timing, e->ts))
 		report_wait(p, th, e->ts);
 	gil_event(&p->gils, &p->rb.tree, th, e->ts);
 	return th;
@@ -283,7 +288,7 @@ static void on_mark(struct profile *p, const struct event *e)
 		th->marks++;
 		timing_skip(th, e->ts, p->hit_ns[e->type]);
 	}
-	estimate_mark(&p->estimate);
+	evidence_mark(&p->evidence);
 }
 
 /* Calls of C functions --------------------------------------------------------------------- */
@@ -383,7 +388,6 @@ static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
 {
 	bool outdated = th->initial_ts && ts < th->initial_ts;
 	uint32_t n = th->chain_n;
-	uint64_t before;
 
 	if (th->initial_ts)
 		confirm_initial(p, th, ts);
@@ -398,12 +402,10 @@ static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
 	}
 	rebuild_chain(&p->rb, th, th->chain, n, th->chain_flags & PYP_CHAIN_TRUNCATED);
 	/* The thread had no event before this one, so its stack did not change until now. */
-	before = th->last_ts;
 	timing_charge(&p->rb.tree, th, ts);
-	if (p->windows && outdated && ts > before)
-		timing_defer(th, ts - before);
 	th->on_cpu = true;
-	th->wait.why = WAIT_runnable;
+	if (profile_is_timed(p))
+		th->wait.why = WAIT_runnable;
 	if (p->watch)
 		watch_chain(p->watch, th, ts, th->chain_flags & PYP_CHAIN_RESYNC);
 }
@@ -435,7 +437,7 @@ static void on_thread_exit(struct profile *p, const struct event *e)
 		thread_set_name(th, e->u.thread.comm);
 	if (th->live && e->arg & PYP_EXIT_LOST)
 		timing_charge_gap(&p->rb.tree, th, e->ts);
-	if (th->live && e->u.thread.runtime)
+	if (th->live && e->u.thread.runtime && profile_is_timed(p))
 		timing_exit(&p->rb.tree, th, e->ts, e->u.thread.runtime);
 	profile_end_thread(p, th, e->ts);
 }
@@ -481,10 +483,10 @@ void profile_event(struct profile *p, const struct event *e)
 	case PYP_REC_SWITCH_OUT:
 	case PYP_REC_SWITCH_IN:
 	case PYP_REC_DELAY:
-		if (p->waiting.kept)
-			profile_on_wait(p, e);
-		else
+		if (profile_is_timed(p))
 			on_switch(p, e);
+		else
+			profile_on_wait(p, e);
 		break;
 	case PYP_REC_CODE:
 		on_code(p, e);
@@ -587,13 +589,13 @@ void profile_pause(struct profile *p, uint64_t ts)
 	for (uint32_t i = 0; i < p->threads.n; i++) {
 		struct thread *th = p->threads.v[i];
 
-		profile_wait_stop(p, th, ts);
+		if (!p->windows)
+			profile_wait_stop(p, th, ts);
 		if (!th->live)
 			continue;
-		/* A thread without an event and without a final run time from the OS. */
-		if (th->os_cpu && p->windows)
-			timing_take_over(&p->rb.tree, th, ts, false);
 		timing_charge(&p->rb.tree, th, ts);
+		if (p->windows && p->stretch)
+			profile_wait_take(p, th, ts);
 		if (th->last_ts > th->end_ns)
 			th->end_ns = th->last_ts;
 		gil_forget(&p->gils, &p->rb.tree, th, ts);
@@ -604,13 +606,16 @@ void profile_pause(struct profile *p, uint64_t ts)
 		th->live = th->on_cpu = th->os_cpu = th->counters_known = false;
 	}
 	coros_stop(&p->rb.coros, ts);
-	p->tracing = false;
+	p->tracing = p->stretch = false;
 	p->last = NULL;
 }
 
 void profile_end(struct profile *p, uint64_t ts)
 {
 	profile_pause(p, ts);
+	for (uint32_t i = 0; i < p->threads.n && p->windows; i++)
+		profile_wait_stop(p, p->threads.v[i], ts);
+	p->observed_ns = 0;
 	/* While tracing is off, code objects are created and freed. */
 	codes_forget(&p->codes);
 	line_counts_forget_all(&p->lines);
@@ -628,7 +633,7 @@ void profile_clear(struct profile *p, uint64_t ts)
 	/* The memory for at least as many roots exists, so replanting cannot fail. */
 	calltree_clear(&p->rb.tree);
 	durations_clear(&p->rb.durations);
-	estimate_clear(&p->estimate);
+	evidence_clear(&p->evidence);
 	waiting_clear(&p->waiting);
 	for (uint32_t i = 0; i < p->threads.n; i++) {
 		struct thread *th = p->threads.v[i];
@@ -651,6 +656,8 @@ void profile_clear(struct profile *p, uint64_t ts)
 	window_clear(&p->window);
 	if (p->tracing && ts > p->window.begin_ts)
 		p->window.begin_ts = ts;
+	if (p->observed_ns && ts > p->observed_ns)
+		p->observed_ns = ts;
 }
 
 struct profile_func profile_func(const struct profile *p, uint32_t func)

@@ -109,24 +109,28 @@ void profile_begin(struct profile *p, uint64_t ts);
 void profile_end(struct profile *p, uint64_t ts);
 
 /*
- * Windows. A pause is an end after which code objects stay known, because the ends of code objects
- * are still reported. After the pause, the fold converts the window's figures into weighted ones
- * (estimate/estimate.h). gap: ns without tracing before the window that begins; own_cpu: total CPU
- * time in ns of the target itself, traced or not. All figures of a snapshot are then estimates,
- * unless there never was a gap.
+ * A target whose probes are limited (accuracy/evidence.h). in_windows: from ts on (ns), samples and waits
+ * count; before any of the following, and again after an end. A pause is an end after which code objects
+ * stay known, because the ends of code objects are still reported; samples and waits go on. After the
+ * pause, fold moves the window's figures to the evidence: length_ns of the program's own time, with
+ * hits that cost `times` cost; or keep those of a stretch, which is light if its probes have taken little of
+ * the process's CPU time in it. gap: ns without tracing before the window that
+ * begins; own_cpu: CPU time in ns of the target itself, outside of stretches.
  */
 struct cost;
-void profile_in_windows(struct profile *p); /* before any of the following */
+void profile_in_windows(struct profile *p, uint64_t ts);
 void profile_pause(struct profile *p, uint64_t ts);
-void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double scale);
-/*
- * The time that follows is unlike the last folded window, which therefore does not stand for any of
- * the next gap.
- */
-void profile_fold_end(struct profile *p);
-/* Scales the costs given to later folds by `times`. */
+void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double times);
+/* Scales the costs given to folds so far by `times`. */
 void profile_costs_change(struct profile *p, double times);
-/* From now on marks are counted in windows, or they are not: see estimate_count_marks(). */
+bool profile_is_light(const struct profile *p, uint64_t cpu_ns);
+void profile_keep(struct profile *p, bool light);
+/*
+ * Before a snapshot: whether the present stretch is light; hits take `times` the cost given, with this
+ * relative standard error.
+ */
+void profile_set_accuracy(struct profile *p, bool light, double times, double error);
+/* From now on marks are counted in windows, or they are not: see evidence_count_marks(). */
 void profile_count_marks(struct profile *p, bool on, uint64_t unlike_ns);
 /*
  * Sets how many marks were passed since they are counted, by all threads that make calls; before a
@@ -138,11 +142,11 @@ bool profile_makes_calls(const struct profile *p, uint32_t tid);
 void profile_gap(struct profile *p, uint64_t ns);
 void profile_own_cpu(struct profile *p, double ns);
 /*
- * Call profile_limit after profile_begin: the window covers length_ns (0: no limit) of the
- * program's own time, i.e. elapsed time minus the cost of its events. It pauses when the limit is
+ * Call profile_limit after profile_begin: the window covers length_ns of the program's own time, i.e.
+ * elapsed time minus the cost of its events; 0: it is a stretch, without a limit. It pauses when the limit is
  * reached; later events are discarded. profile_window_end pauses at ts, unless the window has
- * paused or should have, and returns the covered time; cpu_ns is the process's CPU time in the
- * window, and hits cost `scale` times the value given to profile_limit.
+ * paused or should have, and returns the covered time; hits cost `scale` times the value given to
+ * profile_limit.
  */
 void profile_limit(struct profile *p, uint64_t length_ns, const struct cost *cost);
 /* Returns whether the records processed so far have reached the limit. */
@@ -154,12 +158,7 @@ uint64_t profile_taken(const struct profile *p);
  * target time.
  */
 uint64_t profile_samples(const struct profile *p);
-uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns, double scale);
-/*
- * Returns the time that a window without a limit has covered since the last call, so that it can be
- * folded while open. profile_window_end returns the rest.
- */
-uint64_t profile_window_part(struct profile *p, uint64_t ts);
+uint64_t profile_window_end(struct profile *p, uint64_t ts, double scale);
 
 /*
  * A thread's initial stack, read from /proc and from the target's memory at time ts (between begin
@@ -172,6 +171,7 @@ struct initial_stack {
 	const char *name;
 	bool running;
 	uint64_t runtime;
+	uint64_t asked_ns; /* the stack was read after that time */
 	const struct pyp_chain_frame *frames;
 	size_t n;
 };

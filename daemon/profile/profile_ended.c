@@ -121,7 +121,7 @@ static void node_moved(void *ctx, uint32_t from, uint32_t to)
 	struct profile *p = ctx;
 
 	profile_move_blocks(p, from, to);
-	if (p->windows && estimate_move(&p->estimate, &p->rb.tree, from, to))
+	if (p->windows && evidence_move(&p->evidence, &p->rb.tree, from, to))
 		p->rb.truncated++;
 	if (p->waiting.kept)
 		waiting_move(&p->waiting, from, to);
@@ -138,12 +138,6 @@ static void add_times(struct thread *row, const struct thread *th)
 		row->end_ns = th->end_ns;
 	if (th->last_ts > row->end_ns)
 		row->end_ns = th->last_ts;
-}
-
-/* Returns whether the end of the window decides how much CPU time the thread has used. */
-static bool waits(const struct profile *p, const struct thread *th)
-{
-	return p->windows && p->tracing && timing_gap(th) && p->ended.napart <= ENDED_WAITING;
 }
 
 /* Merges the first of the separate threads. Returns false if out of memory; the thread stays. */
@@ -172,7 +166,7 @@ void profile_fold_ended(struct profile *p)
 	/* Counts that the next reading replaces are located by node. */
 	if (p->counts.nparts)
 		return;
-	while (p->ended.napart > ENDED_APART && !waits(p, p->ended.first))
+	while (p->ended.napart > ENDED_APART)
 		if (!fold_first(p))
 			return;
 }

@@ -3,12 +3,12 @@
 #ifndef PYPROF_PROFILE_PROFILE_PRIV_H
 #define PYPROF_PROFILE_PROFILE_PRIV_H
 
+#include "accuracy/evidence.h"
+#include "accuracy/window.h"
 #include "counting/counts.h"
 #include "counting/line_counts.h"
 #include "counting/samples.h"
 #include "counting/waiting.h"
-#include "estimate/estimate.h"
-#include "estimate/window.h"
 #include "profile/blocks.h"
 #include "profile/ended.h"
 #include "profile/profile.h"
@@ -27,7 +27,13 @@ struct profile {
 	struct threads threads;
 	struct thread *last; /* of the last event, or NULL */
 	bool tracing;
-	bool windows;		      /* some of the figures are in `estimate` */
+	/*
+	 * The target's probes are limited: some of the figures are in `evidence`. tracing: a window is open, or
+	 * a stretch, in which calls, times and waits are traced, not sampled. observed_ns: samples and waits
+	 * count from then on (CLOCK_MONOTONIC); 0: they do not.
+	 */
+	bool windows, stretch;
+	uint64_t observed_ns;
 	uint64_t measured;	      /* bit mask of measured columns */
 	uint32_t hit_ns[PYP_REC_MAX]; /* current cost of an event by type; 0: unknown */
 	struct watch *watch;	      /* NULL: no watcher */
@@ -43,7 +49,11 @@ struct profile {
 	struct blocks blocks;
 	bool traces_calls; /* false: modes count and sample */
 	bool blocks_old;   /* blocks may have been unmapped while tracing was off */
-	struct estimate estimate;
+	struct evidence evidence;
+	struct {
+		bool light;
+		double times, error;
+	} accuracy; /* see profile_set_accuracy() */
 };
 
 /* Returns the thread with this tid, if it had an event or an initial stack since tracing began. */
@@ -67,18 +77,30 @@ struct thread *profile_initial_thread(struct profile *p, uint64_t begin,
 /* profile_samples.c */
 void profile_on_sample(struct profile *p, const struct event *e);
 
+/* Whether the times and waits of threads follow from their events, not from samples. */
+static inline bool profile_is_timed(const struct profile *p)
+{
+	return p->windows ? p->tracing && p->stretch : !p->waiting.kept;
+}
+
 /* profile_waiting.c: switches, and the stack of a wait; initial stacks; the end of tracing. */
 void profile_on_wait(struct profile *p, const struct event *e);
 void profile_on_wait_stack(struct profile *p, const struct event *e);
 void profile_wait_initial(struct profile *p, uint64_t ts, const struct initial_stack *initial);
 void profile_wait_stop(struct profile *p, struct thread *th, uint64_t ts);
 /*
+ * A stretch begins or ends at ts, in which a thread's waits are booked by its events. give: its wait goes on
+ * there; take: it goes on here.
+ */
+void profile_wait_give(struct profile *p, struct thread *th, uint64_t ts);
+void profile_wait_take(struct profile *p, struct thread *th, uint64_t ts);
+/*
  * Sets the errors of samples, and of waiting as far as it is an estimate: see samples_errors().
  * node_map: the snapshot's node by node of the profile; SNAPSHOT_NONE: left out.
  */
 int profile_wait_errors(const struct profile *p, const struct waiting_shares *shares,
 			const uint32_t *node_map, struct snapshot *s, uint32_t first_thread,
-			uint64_t period_ns);
+			const struct samples_cpu *cpu);
 
 /* profile_ended.c */
 /* Adds a thread that has ended, has no stacks, and is no longer in the index by tid. */

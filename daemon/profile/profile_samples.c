@@ -32,7 +32,7 @@ static void on_memory_stack(struct profile *p, const struct event *e)
 void profile_on_sample(struct profile *p, const struct event *e)
 {
 	const struct event_sample *s = &e->u.sample;
-	bool wanted = p->tracing || p->windows, last = s->flags & PYP_SAMPLE_LAST;
+	const bool wanted = p->windows ? p->observed_ns : p->tracing, last = s->flags & PYP_SAMPLE_LAST;
 	struct thread *th;
 	uint32_t node;
 
@@ -60,9 +60,12 @@ void profile_on_sample(struct profile *p, const struct event *e)
 	node = samples_add(&p->rb, &p->codes, th, s);
 	if (node == NODE_NONE)
 		return;
-	/* Between windows a sample only supports the correction of times. */
 	if (p->windows) {
-		(void)estimate_sample(&p->estimate, &p->rb.tree, node);
+		/* the tree has the figures of a window */
+		p->rb.truncated += evidence_sample(&p->evidence, &p->rb.tree, node, s->period,
+						   p->stretch) < 0;
+		if (!th->live)
+			th->node = node;
 		return;
 	}
 	p->rb.tree.nodes[node].self[SNAPSHOT_CPU] += s->period;

@@ -6,9 +6,11 @@
  * change.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "accuracy/calls.h"
 #include "counting/samples.h"
 #include "profile/known_funcs.h"
 #include "profile/profile_priv.h"
@@ -29,7 +31,8 @@ struct taker {
 	const char **strings; /* per string id; NULL: not copied yet */
 	struct coro_sums coros, greenlets; /* including running instances */
 	uint64_t waiting;		   /* columns of the reasons that threads wait for now */
-	struct estimate_result estimate;   /* if traced in windows */
+	struct calls_estimate calls;	   /* if traced in windows */
+	uint32_t first;			   /* node of the snapshot */
 	struct waiting_shares shares;	   /* of threads that send no events */
 };
 
@@ -43,7 +46,6 @@ static void taker_deinit(struct taker *t)
 	free(t->node_map);
 	free(t->func_map);
 	free(t->strings);
-	estimate_result_deinit(&t->estimate);
 	waiting_shares_deinit(&t->shares);
 }
 
@@ -56,7 +58,7 @@ static uint32_t *none_array(size_t n)
 	return a;
 }
 
-static int taker_init(struct taker *t, const struct cost *cost)
+static int taker_init(struct taker *t)
 {
 	const struct profile *p = t->p;
 	size_t nodes = p->rb.tree.n, funcs = p->codes.funcs.n;
@@ -69,10 +71,7 @@ static int taker_init(struct taker *t, const struct cost *cost)
 	t->func_map = none_array(funcs);
 	if (!t->inflight || !t->charged || !t->extra || !t->strings || !t->node_map || !t->func_map)
 		return -ENOMEM;
-	if (!p->windows)
-		return waiting_share(&p->waiting, &p->threads, t->now_ns, &t->shares);
-	return estimate_reconcile(&p->estimate, &p->rb.tree, p->codes.funcs.n, &p->codes.funcs,
-				  cost, &t->estimate);
+	return waiting_share(&p->waiting, &p->threads, t->now_ns, &t->shares);
 }
 
 /* Running activations ---------------------------------------------------------------------- */
@@ -353,8 +352,13 @@ static bool node_used(const struct taker *t, uint32_t i)
 
 	return n->calls || n->self[SNAPSHOT_CPU] || n->self[SNAPSHOT_WALL] || t->inflight[i] ||
 	       t->charged[i] || (t->shares.sum && t->shares.sum[i]) ||
-	       (t->p->windows && estimate_has(&t->p->estimate, i)) ||
+	       (t->p->windows && evidence_has(&t->p->evidence, i)) ||
 	       (!t->p->traces_calls && profile_has_memory(t->p, i));
+}
+
+static uint64_t rounded(double x)
+{
+	return x < 1 ? x > 0 : (uint64_t)(x + 0.5);
 }
 
 /* Marks the nodes to copy and their ancestors, then numbers them in order. */
@@ -381,24 +385,34 @@ static uint32_t number_nodes(struct taker *t)
 	return count;
 }
 
-/* Returns figures of the tree or, with windows, the estimates. */
+/* The open stretch shows times, too: always if there is nothing else. */
+static bool is_light(const struct profile *p)
+{
+	return p->stretch && (p->accuracy.light || !p->evidence.partial);
+}
+
+/*
+ * The figures of the tree; or of stretches, to which the tree's belong if one is open.
+ */
 static void take_figures(const struct taker *t, uint32_t i, struct snapshot_node *out)
 {
-	const struct calltree *tree = &t->p->rb.tree;
-	struct estimate_figures f;
+	const struct profile *p = t->p;
+	const struct calltree *tree = &p->rb.tree;
+	const struct evidence_exact none = {0},
+				    *exact = p->windows && i < p->evidence.n
+						     ? &p->evidence.nodes[i].exact
+						     : &none;
+	const bool in = !p->windows || p->stretch;
 
-	if (!t->p->windows) {
-		out->calls = tree->nodes[i].calls;
-		out->yields = tree->yields[i];
-		memcpy(out->self, tree->nodes[i].self, sizeof(out->self));
-		if (t->shares.sum)
-			out->self[SNAPSHOT_WALL] = out->self[SNAPSHOT_CPU] + t->shares.sum[i];
-		return;
-	}
-	f = estimate_figures(&t->estimate, i);
-	out->calls = f.calls;
-	out->yields = f.yields;
-	memcpy(out->self, f.self, sizeof(out->self));
+	out->calls = exact->calls + (in ? tree->nodes[i].calls : 0);
+	out->yields = exact->yields + (in ? tree->yields[i] : 0);
+	out->self[SNAPSHOT_CPU] = exact->cpu;
+	if (!p->windows || is_light(p))
+		out->self[SNAPSHOT_CPU] += tree->nodes[i].self[SNAPSHOT_CPU];
+	if (!p->windows)
+		out->self[SNAPSHOT_WALL] = tree->nodes[i].self[SNAPSHOT_WALL];
+	if (t->shares.sum)
+		out->self[SNAPSHOT_WALL] = out->self[SNAPSHOT_CPU] + t->shares.sum[i];
 }
 
 static int take_nodes(struct taker *t, uint32_t count)
@@ -425,7 +439,7 @@ static int take_nodes(struct taker *t, uint32_t count)
 		out->inflight = t->inflight[i];
 		take_figures(t, i, out);
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
-			if (t->charged[i])
+			if (t->charged[i] && (!t->p->windows || is_light(t->p)))
 				out->self[c] += t->extra[t->charged[i] - 1][c];
 			out->min[c] = n->min[c];
 			out->max[c] = n->max[c];
@@ -478,7 +492,7 @@ static void add_waiting(struct taker *t, const struct thread *th, uint64_t wall)
 
 static bool is_waiting(const struct taker *t, uint32_t i)
 {
-	return t->extra[i][SNAPSHOT_WALL] && !t->extra[i][SNAPSHOT_CPU] &&
+	return profile_is_timed(t->p) && t->extra[i][SNAPSHOT_WALL] && !t->extra[i][SNAPSHOT_CPU] &&
 	       waits_kept(&t->p->rb.tree);
 }
 
@@ -564,40 +578,126 @@ static int take_threads(struct taker *t)
 	return 0;
 }
 
-/* With weighted windows, a thread's total is the sum over its contexts. */
-static void sum_totals(struct snapshot *s, uint32_t first)
+/* For a C function or a collection, the node of the Python function that it belongs to; else node itself. */
+static uint32_t caller_of(const struct profile *p, uint32_t node)
 {
-	for (uint32_t i = first; i < s->nnodes; i++) {
-		struct snapshot_thread *th = &s->threads[s->nodes[i].thread];
+	const struct calltree *tree = &p->rb.tree;
 
-		if (s->nodes[i].parent == SNAPSHOT_NONE)
-			memset(th->total, 0, sizeof(th->total));
-		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
-			th->total[c] += s->nodes[i].self[c];
-	}
+	while (tree->parents[node] != NODE_NONE && tree->nodes[node].func != SNAPSHOT_NONE &&
+	       (funcs_is_native(&p->codes.funcs, tree->nodes[node].func) ||
+		func_is_gc(tree->nodes[node].func)))
+		node = tree->parents[node];
+	return node;
 }
 
 /*
- * Copies the estimates' facts: coverage, probe costs. Adds the variances of functions in the
- * snapshot; those of several targets add up.
+ * Samples show Python functions only. Windows show how the time of a function is divided between itself and the
+ * C functions that it calls.
  */
-static void take_errors(struct taker *t, struct snapshot_target *target)
+static void divide_samples(const struct taker *t, double *own)
 {
-	const struct estimate_result *e = &t->estimate;
+	const struct profile *p = t->p;
+	_cleanup_free_ double *group = calloc((size_t)p->evidence.n + 1, sizeof(*group));
 
-	profile_windows(t->p, &target->windows);
-	target->windows.samples_factor = e->fit.factor;
-	target->cost = cost_scaled(&target->cost, e->cost_factor);
-	target->cost_scale = e->cost_factor;
-	for (uint32_t i = 0; i < t->p->codes.funcs.n; i++) {
-		double variance[SNAPSHOT_FIGURES];
+	for (uint32_t i = 0; i < p->evidence.n && group; i++) {
+		const struct evidence_node *n = &p->evidence.nodes[i];
 
+		own[i] = fmax(0, n->cpu - p->accuracy.times * n->taken);
+		group[caller_of(p, i)] += own[i];
+	}
+	for (uint32_t i = p->evidence.n; group && i-- > 0;) {
+		const uint32_t at = caller_of(p, i);
+		const struct evidence_node *n = &p->evidence.nodes[at];
+		const uint64_t ns = n->samples + (is_light(p) ? 0 : n->within);
+
+		own[i] = group[at] > 0 ? (double)ns * own[i] / group[at] : i == at ? (double)ns : 0;
+	}
+}
+
+/* All targets have room if one needs it. */
+static int reserve_rest(struct taker *t)
+{
+	const uint32_t have = t->s->rest ? t->first : 0;
+
+	if (!t->p->windows && !t->s->rest)
+		return 0;
+	t->s->rest = snapshot_grow(t->s, &t->s->adding.rest, t->s->rest, have,
+				   t->s->nnodes - have, sizeof(*t->s->rest));
+	return t->s->rest ? 0 : -ENOMEM;
+}
+
+/* What was not traced as it is: samples, and calls from windows. */
+static int take_rest(struct taker *t, struct snapshot_target *target)
+{
+	const struct profile *p = t->p;
+	const struct evidence *e = &p->evidence;
+	_cleanup_free_ double *own = calloc((size_t)e->n + 1, sizeof(*own));
+	struct snapshot_rest *rest = t->s->rest;
+
+	if (!own)
+		return -ENOMEM;
+	t->calls = calls_estimate(e, cost_enter(&target->cost), p->accuracy.times,
+				  p->accuracy.error);
+	divide_samples(t, own);
+	for (uint32_t i = 0; i < e->n; i++) {
+		struct snapshot_rest *to;
+
+		if (t->node_map[i] == SNAPSHOT_NONE)
+			continue;
+		to = &rest[t->node_map[i]];
+		to->calls = rounded(t->calls.factor * e->nodes[i].calls);
+		to->yields = rounded(t->calls.factor * e->nodes[i].yields);
+		to->cpu = (uint64_t)own[i];
+	}
+	profile_windows(p, &target->windows);
+	target->windows.samples_factor = p->accuracy.times;
+	return 0;
+}
+
+/* Samples in light stretches, by function */
+static int take_within(const struct taker *t, struct snapshot_target *target)
+{
+	const struct profile *p = t->p;
+	uint64_t *of = snapshot_alloc(t->s, (size_t)t->s->nfuncs + 1, sizeof(*of));
+	const uint64_t period = target->estimate.period_ns ? target->estimate.period_ns : 1;
+
+	if (!of)
+		return -ENOMEM;
+	target->beside.trace = (struct snapshot_sampled){.of = of, .n = t->s->nfuncs};
+	for (uint32_t i = 0; i < p->evidence.n; i++) {
+		const struct evidence_node *n = &p->evidence.nodes[i];
+		const uint32_t func = p->rb.tree.nodes[i].func;
+		const uint64_t ns = n->exact.samples + (is_light(p) ? n->within : 0);
+
+		if (func == SNAPSHOT_NONE || t->func_map[func] == SNAPSHOT_NONE)
+			target->beside.trace.outside += ns / period;
+		else
+			of[t->func_map[func]] += ns / period;
+	}
+	return 0;
+}
+
+/* The errors of samples and of estimated calls */
+static int take_errors(struct taker *t, struct snapshot_target *target, uint32_t first_thread)
+{
+	const struct profile *p = t->p;
+	_cleanup_free_ uint64_t *cpu = calloc((size_t)t->s->nnodes + 1, sizeof(*cpu));
+	double variance[SNAPSHOT_FIGURES] = {0};
+
+	if (!cpu)
+		return -ENOMEM;
+	if (!p->evidence.partial)
+		return 0;
+	for (uint32_t i = t->first; i < t->s->nnodes; i++)
+		cpu[i] = t->s->rest[i].cpu;
+	for (uint32_t i = 0; i < p->codes.funcs.n; i++) {
 		if (t->func_map[i] == SNAPSHOT_NONE)
 			continue;
-		for (int k = 0; k < SNAPSHOT_FIGURES; k++)
-			variance[k] = estimate_variance(e, i, (enum snapshot_figure)k);
+		variance[SNAPSHOT_CALLS] = calls_variance(&p->evidence, &t->calls, i);
 		snapshot_add_variance(&t->s->funcs[t->func_map[i]], variance);
 	}
+	return profile_wait_errors(p, &t->shares, t->node_map, t->s, first_thread,
+				   &(struct samples_cpu){cpu, target->estimate.period_ns});
 }
 
 /* Samples of functions without a context were not traced; they count as outside. */
@@ -642,9 +742,10 @@ static void add_counters(const struct profile *p, struct snapshot_target *target
 int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, struct snapshot *s,
 		     struct snapshot_target *target)
 {
-	_cleanup_(taker_deinit) struct taker t = {.p = p, .s = s, .now_ns = now_ns, .pid = pid};
+	_cleanup_(taker_deinit) struct taker t = {
+		.p = p, .s = s, .now_ns = now_ns, .pid = pid, .first = s->nnodes};
 	uint32_t first = s->nnodes, first_thread = s->nthreads, count;
-	int err = taker_init(&t, &target->cost);
+	int err = taker_init(&t);
 
 	if (err)
 		return err;
@@ -659,7 +760,7 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 		err = take_nodes(&t, count);
 	if (!err)
 		err = take_columns(&t, first);
-	if (!err)
+	if (!err && !p->evidence.partial)
 		err = take_durations(&t);
 	if (!err)
 		err = take_threads(&t);
@@ -670,17 +771,21 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 	for (uint32_t i = first; i < s->nnodes; i++)
 		if (s->nodes[i].parent != SNAPSHOT_NONE)
 			s->nodes[i].thread = s->nodes[s->nodes[i].parent].thread;
-	if (p->windows) {
-		sum_totals(s, first);
-		take_errors(&t, target);
-	}
 	add_counters(p, target);
-	err = line_counts_take(&p->lines, t.func_map, s, &target->lines_dropped);
+	err = reserve_rest(&t);
+	if (!err)
+		err = line_counts_take(&p->lines, t.func_map, s, &target->lines_dropped);
 	if (err)
 		return err;
 	err = take_waits(p, t.func_map, s, target);
 	if (err)
 		return err;
+	if (p->windows) {
+		err = take_rest(&t, target);
+		if (!err)
+			err = take_within(&t, target);
+		return err ? err : take_errors(&t, target, first_thread);
+	}
 	if (p->beside.wanted)
 		return take_beside(&t, target);
 	if (p->beside.before.of)
@@ -690,5 +795,5 @@ int profile_snapshot(const struct profile *p, uint64_t now_ns, uint32_t pid, str
 	if (target->mode != MODE_SAMPLE && !target->estimate.rate && !t.shares.sum)
 		return 0;
 	return profile_wait_errors(p, &t.shares, t.node_map, s, first_thread,
-				   target->estimate.period_ns);
+				   &(struct samples_cpu){NULL, target->estimate.period_ns});
 }

@@ -64,17 +64,25 @@ void profile_add_initial(struct profile *p, uint64_t ts, const struct initial_st
 
 	if (!p->tracing)
 		return;
-	if (p->waiting.kept) {
-		profile_wait_initial(p, ts, initial);
-		return;
+	if (!profile_is_timed(p)) {
+		profile_wait_initial(p, initial->asked_ns, initial);
+		if (!p->windows)
+			return;
 	}
 	th = profile_initial_thread(p, begin, initial);
 	if (!th || th->live)
 		return;
 	th->live = true;
-	timing_initial(th, begin, ts, initial->running, initial->runtime);
-	if (p->windows)
-		timing_doubt(th);
+	if (!profile_is_timed(p)) {
+		timing_first_pass(th, begin, initial->running);
+		th->initial_ts = ts;
+	} else {
+		const struct thread_wait wait = th->wait;
+
+		timing_initial(th, begin, ts, initial->running, initial->runtime);
+		if (th->waiting.given && !initial->running)
+			th->wait = wait;
+	}
 	push_initial(p, th, initial);
 	if (p->watch)
 		watch_chain(p->watch, th, ts, false);

@@ -14,7 +14,8 @@ int profile_keep_walks(struct profile *p)
 
 static struct thread *waiting_thread(struct profile *p, const struct event *e)
 {
-	if (!p->tracing || e->ts < p->window.begin_ts)
+	if (p->windows ? !p->observed_ns || e->ts < p->observed_ns
+		       : !p->tracing || e->ts < p->window.begin_ts)
 		return NULL;
 	return threads_get(&p->threads, e->tid, e->ts);
 }
@@ -30,6 +31,8 @@ void profile_on_wait(struct profile *p, const struct event *e)
 		timing_delay_wrong(th, &p->timing);
 		return;
 	}
+	if (th->live && p->windows && e->ts >= p->window.begin_ts)
+		timing_pass(&p->rb.tree, th, e->ts, in);
 	waiting_switch(&p->waiting, th, e->ts, &e->u.sw, in);
 	gil_switch(&p->gils, &p->rb.tree, th, e->ts, &e->u.sw, in);
 }
@@ -39,9 +42,10 @@ void profile_on_wait_stack(struct profile *p, const struct event *e)
 	struct thread *th = waiting_thread(p, e);
 	uint32_t node = th ? samples_add(&p->rb, &p->codes, th, &e->u.sample) : NODE_NONE;
 
-	if (node == NODE_NONE)
+	if (node == NODE_NONE || (p->windows && profile_is_timed(p)))
 		return;
-	th->node = node;
+	if (!th->live)
+		th->node = node;
 	waiting_stack(&p->waiting, th, &e->u.sample, node);
 }
 
@@ -64,7 +68,8 @@ static uint32_t initial_node(struct profile *p, const struct thread *th,
  */
 void profile_wait_initial(struct profile *p, uint64_t ts, const struct initial_stack *initial)
 {
-	const uint64_t begin = p->window.begin_ts ? p->window.begin_ts : ts;
+	const uint64_t since = p->windows ? p->observed_ns : p->window.begin_ts;
+	const uint64_t begin = since ? since : ts;
 	const bool unknown = !threads_find(&p->threads, initial->tid);
 	struct thread *th = profile_initial_thread(p, begin, initial);
 
@@ -84,6 +89,20 @@ bool profile_waits_since(const struct profile *p, uint64_t ts)
 	return false;
 }
 
+void profile_wait_give(struct profile *p, struct thread *th, uint64_t ts)
+{
+	th->waiting.given = th->waiting.off;
+	profile_wait_stop(p, th, ts);
+}
+
+void profile_wait_take(struct profile *p, struct thread *th, uint64_t ts)
+{
+	if (th->os_cpu ? th->os_running : th->on_cpu)
+		waiting_stop(&p->waiting, th, ts);
+	else
+		waiting_go_on(&p->waiting, th, ts);
+}
+
 void profile_wait_stop(struct profile *p, struct thread *th, uint64_t ts)
 {
 	if (!p->waiting.kept)
@@ -94,7 +113,7 @@ void profile_wait_stop(struct profile *p, struct thread *th, uint64_t ts)
 
 int profile_wait_errors(const struct profile *p, const struct waiting_shares *shares,
 			const uint32_t *node_map, struct snapshot *s, uint32_t first_thread,
-			uint64_t period_ns)
+			const struct samples_cpu *cpu)
 {
 	_cleanup_free_ double *estimated = calloc((size_t)s->nnodes + 1, sizeof(*estimated));
 	_cleanup_free_ double *variance = calloc((size_t)s->nnodes + 1, sizeof(*variance));
@@ -107,5 +126,5 @@ int profile_wait_errors(const struct profile *p, const struct waiting_shares *sh
 			estimated[node_map[i]] = shares->estimated[i];
 			variance[node_map[i]] = shares->variance[i];
 		}
-	return samples_errors(s, first_thread, period_ns, shares->sum ? &waiting : NULL);
+	return samples_errors(s, first_thread, cpu, shares->sum ? &waiting : NULL);
 }

@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "push/labels.h"
 #include "snapshot/correct.h"
-#include "snapshot/pseudo.h"
 #include "snapshot/since.h"
 
 #define TARGETS_MAX 4096u
@@ -117,7 +116,7 @@ static int finish_interval(struct cut *cut, struct interval **ret)
 		return -ENOMEM;
 	if (is_empty(cut->snapshot))
 		return 0;
-	if (snapshot_correct(cut->snapshot) < 0 || snapshot_pseudo(cut->snapshot) < 0)
+	if (snapshot_finish(cut->snapshot, false) < 0)
 		return -ENOMEM;
 	s = TAKE_PTR(cut->snapshot);
 	t = &s->targets[0];

@@ -14,7 +14,6 @@
 #include "base/terminal.h"
 #include "server/routes.h"
 #include "snapshot/correct.h"
-#include "snapshot/pseudo.h"
 
 static bool to_stdout(const struct options *o)
 {
@@ -136,7 +135,7 @@ int results_write(struct sessions *ss, const struct options *o, struct diag *dia
 	r = sessions_snapshot(ss, 0, &s, diag);
 	if (r < 0)
 		return r;
-	if ((!o->raw_times && snapshot_correct(s) < 0) || snapshot_pseudo(s) < 0)
+	if (snapshot_finish(s, o->raw_times) < 0)
 		return diag_errno(diag, ENOMEM, "cannot write the profile");
 	r = o->output ? write_file(o, s, diag) : write_stdout(o, s, diag);
 	if (r < 0) {

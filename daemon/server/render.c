@@ -12,7 +12,6 @@
 #include "base/bounded.h"
 #include "base/worker.h"
 #include "snapshot/correct.h"
-#include "snapshot/pseudo.h"
 #include "snapshot/since.h"
 
 struct render {
@@ -90,7 +89,7 @@ static int profile_write(void *ctx, FILE *out, struct diag *diag)
 	struct snapshot *s = p->snapshot;
 
 	if ((p->before && snapshot_subtract(s, p->before) < 0) ||
-	    (!p->query.raw && snapshot_correct(s) < 0) || snapshot_pseudo(s) < 0)
+	    snapshot_finish(s, p->query.raw) < 0)
 		return diag_errno(diag, ENOMEM, "cannot take a snapshot");
 	if (!p->query.clock_given)
 		p->query.opts.clock = s->clock;

@@ -11,7 +11,6 @@
 #include "format/names.h"
 #include "format/table.h"
 #include "snapshot/correct.h"
-#include "snapshot/pseudo.h"
 #include "snapshot/since.h"
 
 #define HALF_LIFE_NS (300.0 * CLOCK_NS_PER_S)
@@ -213,7 +212,7 @@ static int make_interval(struct snapshot *s, const struct snapshot *before)
 {
 	if (before && snapshot_subtract(s, before) < 0)
 		return -ENOMEM;
-	return snapshot_correct(s) < 0 || snapshot_pseudo(s) < 0 ? -ENOMEM : 0;
+	return snapshot_finish(s, false);
 }
 
 static int add_interval(struct totals *t, struct total_target *target, struct snapshot *s,

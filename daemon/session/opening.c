@@ -152,19 +152,12 @@ static void check_collections(struct tracee *t, const struct verify_result *v)
 	add_text(t->self_test, sizeof(t->self_test), t->plan.gc_missing);
 }
 
-/*
- * Windows subtract the slowdown after hits themselves (estimate/result.c), by a model. Costs measured on
- * the interpreter contain a part of it; those of the synthetic program do not. Subtracted twice, the
- * programs of `make bench-times` came to 0.68 to 0.84 of their CPU time, and else to 0.92 to 1.11.
- *
- * Wrong counts are worse than none. Every report states that the proof could not be made.
- */
+/* Wrong counts are worse than none. Every report states that the proof could not be made. */
 static int take_verdict(struct tracee *t, const struct selftest_result *result, struct diag *diag)
 {
 	const struct verify_result *v = &result->plan;
 
-	if (!t->collector->windows)
-		t->cost = v->cost;
+	t->cost = v->cost;
 	verify_text(v, t->self_test, sizeof(t->self_test));
 	check_collections(t, v);
 	if (result->has_builtins)
@@ -246,7 +239,8 @@ struct probe_sampling tracee_sampling(const struct tracee *t, const struct targe
 
 uint16_t tracee_walks(const struct tracee *t, const struct python *py)
 {
-	if (t->opts.light || t->opts.mode.mode == MODE_TRACE || !python_interp_head(py) ||
+	if (t->opts.light || (t->opts.mode.mode == MODE_TRACE && !t->collector->windows) ||
+	    !python_interp_head(py) ||
 	    !python_code_type(py))
 		return 0;
 	return WALKS_PER_S;
@@ -326,6 +320,9 @@ static void begin_observers(struct tracee *t)
 		return;
 	if (is_sampled_beside(t))
 		(void)reference_begin(t->target, t->python, &t->reference);
+	/* A limited target needs no forecast. */
+	if (t->collector->windows)
+		return;
 	(void)survey_begin(&(struct survey_of){.target = t->target,
 					       .python = t->python,
 					       .plan = &t->plan,
@@ -567,14 +564,13 @@ uint64_t tracee_verify_deadline(const struct tracee *t)
 	return selftest_deadline(t->selftest);
 }
 
-/* Cached costs were measured earlier. They are used until the new ones are known, except for windows,
- * whose weights need the present costs from the first one on: see tracee_calibrate(). */
+/* Cached costs were measured earlier. They are used until the new ones are known. */
 static void start_calibration(struct tracee *t)
 {
 	const struct verify_opts vo = verify_opts_of(t);
 
 	if (!t->calibration && t->collector->stacks)
-		t->calibration = calibration_start(&vo, !t->opts.verify || t->collector->windows);
+		t->calibration = calibration_start(&vo, !t->opts.verify);
 }
 
 void tracee_calibrate(struct tracee *t)

@@ -212,7 +212,8 @@ void tracee_add_initial(struct tracee *t)
 	struct target_thread *threads = NULL;
 	struct python_stack *stacks = NULL;
 	size_t nthreads = 0, nstacks = 0;
-	uint64_t ts = tracee_now();
+	const uint64_t asked = tracee_now();
+	uint64_t ts;
 
 	if (target_threads(t->target, &threads, &nthreads, NULL) < 0)
 		return;
@@ -220,10 +221,9 @@ void tracee_add_initial(struct tracee *t)
 	if (inspect_stacks(t->inspect, t->target->pid, &stacks, &nstacks) < 0)
 		nstacks = 0;
 	/* Only then is it known which threads have been waiting since before. */
+	ts = tracee_now();
 	if (tracee_walks(t, t->python))
 		tracee_drain_all(t);
-	else
-		ts = tracee_now();
 	for (size_t i = 0; i < nthreads; i++) {
 		const struct python_stack *s = stack_of(stacks, nstacks, threads[i].tid);
 		const struct initial_stack initial = {
@@ -231,6 +231,7 @@ void tracee_add_initial(struct tracee *t)
 			.name = threads[i].comm,
 			.running = threads[i].state == 'R',
 			.runtime = threads[i].runtime,
+			.asked_ns = asked,
 			.frames = s ? s->frames : NULL,
 			.n = s ? s->n : 0,
 		};

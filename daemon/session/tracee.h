@@ -44,15 +44,20 @@ struct windowed {
 	struct windows ctl;
 	uint64_t since_ns; /* the gap is accounted up to here; 0: there is none */
 	uint64_t since_cpu_ns, since_taken_ns; /* its CPU time, and the probes' */
-	uint64_t part_ns;		       /* an open window was folded up to here */
 	uint64_t opened_overhead_ns;	       /* probes' time when the window was opened */
+	uint64_t opened_traps;		       /* samples of it */
 	struct probe_latency opened_latency;
-	double opened_scale; /* scale of the costs that limit the window */
+	double opened_scale, opened_times; /* of the costs that limit the window: by latency, by samples */
+	/*
+	 * In windows, the number of samples that hit the probes' own time, and the number to expect from measured
+	 * costs: hits cost as many times as much.
+	 */
+	double traps, expected;
 	uint64_t begun_ns;   /* started, while tracing */
 	uint64_t span_ns;    /* of the times before that */
 	uint64_t links_ns;   /* estimated time of opening and closing windows */
 	/* When the window was closed, while its records are still being read; 0: they are not. */
-	uint64_t closed_ns, closed_cpu_ns;
+	uint64_t closed_ns, closed_cpu_ns, closed_traps;
 	struct choosing choosing; /* its opcodes are the tracee's */
 	unsigned int marks_given_up;
 	bool marks_are_unfit;

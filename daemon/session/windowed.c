@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The collector for --max-overhead, which observes a target in windows. windows.c decides when,
- * estimate/estimate.c extrapolates from what was seen; this file connects both: it handles the
+ * The collector of a target whose probes are limited: it is sampled all the time, as in mode sample, and its
+ * calls are traced as long as the limit allows it (a stretch), or else for a moment (a window). windows.c
+ * decides when, accuracy/ extrapolates from what was seen; this file connects both: it handles the
  * probe and the profile at the begin and end of a window, and accounts for the time in between
  * (gaps).
  *
  * A window begins as tracing does, with the initial stacks of the threads, and ends as tracing
  * does: functions that are still running leave the stack without having returned. The CPU clock is
- * read at both moments, so that the CPU time of each gap is known. During gaps, timers sample the
- * running threads. The profile adds up the samples; their cost is accounted for here.
+ * read at both moments, so that the CPU time of each gap is known.
+ *
+ * Samples that hit the probes' own time are dropped, and their number in windows shows what hits really
+ * cost in this process: `times` the measured cost.
  */
+#include <errno.h>
+#include <math.h>
+
 #include "session/collector.h"
 #include "session/tracee.h"
 #include "session/windowed.h"
@@ -22,10 +28,11 @@
 #define LINK_NS	     150000.0
 #define LINK_SITE_NS 30000.0
 
-#define PART_NS 1000000000ull
 /* Before, the CPU usage is not known: first windows are short ones then, as most processes wait. */
 #define KNOWN_NS     20000000ull
 #define UNKNOWN_CPUS 0.1
+/* As many samples would be as certain as the cost that was measured in another process: 1 / sqrt(16) = 25 %. */
+#define PRIOR_SAMPLES 16.0
 /* The maximum time spent reading a closed window at once, in ns. */
 #define READ_NS 2000000ull
 
@@ -85,6 +92,13 @@ static void count_cpu_read(struct tracee *t)
 	w->since_taken_ns = taken;
 }
 
+/* In a stretch, it is in the figures. */
+static void skip_cpu(struct tracee *t)
+{
+	t->windowed.since_cpu_ns = t->cpu_ns;
+	t->windowed.since_taken_ns = windowed_taken(t);
+}
+
 static void count_cpu(struct tracee *t)
 {
 	tracee_read_cpu(t);
@@ -105,10 +119,18 @@ void windowed_count_gap(struct tracee *t)
 	count_gap(t, tracee_now());
 }
 
+/* The factor on the measured cost of hits that samples show, and its relative standard error. */
+static double times_of(const struct windowed *w, double *ret_error)
+{
+	*ret_error = 1 / sqrt(PRIOR_SAMPLES + w->traps);
+	return (PRIOR_SAMPLES + w->traps) / (PRIOR_SAMPLES + w->expected);
+}
+
 static int open_window(struct tracee *t, struct diag *diag)
 {
 	struct windowed *w = &t->windowed;
 	struct cost cost = tracee_cost(t);
+	double error;
 	uint64_t ts;
 	int r;
 
@@ -124,20 +146,32 @@ static int open_window(struct tracee *t, struct diag *diag)
 		count_cpu(t);
 	w->links_ns += (uint64_t)windows_link_ns(&w->ctl);
 	w->opened_overhead_ns = t->overhead_ns;
+	w->opened_traps = tracee_traps(t);
 	w->opened_latency = tracee_latency(t);
 	w->opened_scale = tracee_scale(t, NULL);
-	w->part_ns = ts;
+	w->opened_times = times_of(w, &error);
 	windows_opened(&w->ctl, ts);
 	tracee_begin(t, ts);
-	cost = cost_scaled(&cost, w->opened_scale);
+	cost = cost_scaled(&cost, w->opened_scale * w->opened_times);
 	profile_limit(t->profile, w->ctl.length_ns, &cost);
 	tracee_add_initial(t);
 	return 0;
 }
 
+/* taken_ns: the probes' time in the window, by the costs that limited it. */
+static void learn_times(struct tracee *t, uint64_t taken_ns)
+{
+	struct windowed *w = &t->windowed;
+
+	if (probe_samples(t->probe) <= 0 || !t->period_ns)
+		return;
+	w->traps += (double)more(w->closed_traps, w->opened_traps);
+	w->expected += (double)taken_ns / w->opened_times / (double)t->period_ns;
+}
+
 /*
- * Returns the factor on the cost of hits in the window. With too few measurements of the probe
- * latency it is the one from when the window opened.
+ * Returns the factor on the cost of hits in the window by their latency. With too few measurements of it, it is
+ * the one from when the window opened.
  */
 static double scale_of_window(const struct tracee *t)
 {
@@ -148,41 +182,47 @@ static double scale_of_window(const struct tracee *t)
 	return tracee_scale(t, &w->opened_latency);
 }
 
-/* Called when all records of the closed window have been processed. */
-static void end_window(struct tracee *t)
+/*
+ * Called when all records of the closed window have been processed. last: nothing is observed any more, so a
+ * stretch without a gap before is all that there is.
+ */
+static void end_window(struct tracee *t, bool last)
 {
 	struct windowed *w = &t->windowed;
 	const uint64_t ts = w->closed_ns;
-	const struct cost cost = tracee_cost(t);
-	double scale = scale_of_window(t), factor = scale / w->opened_scale;
+	const double scale = scale_of_window(t);
+	const struct cost measured = tracee_cost(t), cost = cost_scaled(&measured, scale);
+	const double factor = scale / w->opened_scale;
+	struct snapshot_windows so_far;
 	uint64_t shown, own, taken;
+	double error;
 
 	w->closed_ns = 0;
 	/*
 	 * The kernel's run times are read after the window was closed, and the time since then
-	 * would be a large part of a short window. For short windows, the process CPU clock is
-	 * used, which was read at the close.
+	 * would be a large part of a short window.
 	 */
 	if (!w->ctl.length_ns)
 		tracee_runtimes(t);
 	t->cpu_ns = w->closed_cpu_ns;
 	tracee_account_events(t);
-	shown = profile_window_end(t->profile, ts, more(t->cpu_ns, w->since_cpu_ns), factor);
-	count_cpu_read(t);
-	taken = (uint64_t)(factor * (double)more(t->overhead_ns, w->opened_overhead_ns));
+	taken = more(t->overhead_ns, w->opened_overhead_ns);
+	learn_times(t, taken);
+	shown = profile_window_end(t->profile, ts, factor);
+	taken = (uint64_t)(factor * (double)taken);
 	own = more(more(ts, t->started_ns), taken);
-	profile_fold(t->profile, shown, &cost, scale);
-	/*
-	 * A window without a planned end was closed because the target has changed, so it does not
-	 * represent the gap that follows.
-	 */
-	if (!w->ctl.length_ns)
-		profile_fold_end(t->profile);
-	/*
-	 * The window was closed late: the time beyond its planned length belongs to the next gap.
-	 */
-	if (w->ctl.length_ns)
+	if (w->ctl.length_ns) {
+		count_cpu_read(t);
+		profile_fold(t->profile, shown, &cost, times_of(w, &error));
+		/* It was closed late: the time beyond its planned length belongs to the next gap. */
 		profile_gap(t->profile, more(own, shown));
+	} else {
+		profile_windows(t->profile, &so_far);
+		profile_keep(t->profile,
+			     (last && !so_far.sampled) ||
+				     profile_is_light(t->profile, more(t->cpu_ns, w->since_cpu_ns)));
+		skip_cpu(t);
+	}
 	t->traced_ns += more(ts, t->started_ns);
 	t->started_ns = 0;
 	w->since_ns = ts;
@@ -197,6 +237,7 @@ static void close_window(struct tracee *t)
 	probe_window_silence(t->probe, &w->closed_ns);
 	tracee_read_cpu(t);
 	w->closed_cpu_ns = t->cpu_ns;
+	w->closed_traps = tracee_traps(t);
 	probe_window_close(t->probe);
 }
 
@@ -204,7 +245,7 @@ static void close_window(struct tracee *t)
 static void read_window(struct tracee *t, uint64_t now)
 {
 	if (tracee_drain_until(t, now + READ_NS))
-		end_window(t);
+		end_window(t, false);
 }
 
 static void windowed_stop(struct tracee *t)
@@ -244,10 +285,10 @@ static int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 	uint64_t failed = w->ctl.failed;
 	int r;
 
-	profile_in_windows(t->profile);
 	r = probe_attach_windows(t->probe, diag);
 	if (r < 0)
 		return r;
+	profile_in_windows(t->profile, tracee_now());
 	windows_init(&w->ctl, t->opts.max_overhead, LINK_NS + LINK_SITE_NS * (double)t->plan.nsites,
 		     cpus_so_far(t), tracee_now() ^ (uint64_t)t->target->pid << 32);
 	/* A stop keeps the profile, so the number of failed openings stays as well. */
@@ -274,7 +315,7 @@ static void windowed_halt(struct tracee *t)
 	tracee_drain_all(t);
 	if (w->closed_ns) {
 		now = w->closed_ns;
-		end_window(t);
+		end_window(t, true);
 	} else if (probe_attached(t->probe)) {
 		count_gap(t, now);
 	}
@@ -300,27 +341,19 @@ static void windowed_clear(struct tracee *t)
 
 static void windowed_reconcile(struct tracee *t)
 {
-	if (t->state == SESSION_TRACING && probe_attached(t->probe) && !t->windowed.ctl.open)
+	struct windowed *w = &t->windowed;
+	const bool open = t->state == SESSION_TRACING && w->ctl.open && !w->closed_ns;
+	double error, times = times_of(w, &error);
+
+	if (t->state == SESSION_TRACING && probe_attached(t->probe) && !w->ctl.open)
 		count_gap(t, tracee_now());
 	if (t->state == SESSION_TRACING)
 		windowed_marks_report(t);
-}
-
-/*
- * Folds the parts of a window without a planned end while it is open, so that they count in the
- * comparison with other windows.
- */
-static void take_part(struct tracee *t, uint64_t now)
-{
-	const struct cost cost = tracee_cost(t);
-
-	if (!t->windowed.ctl.open || t->windowed.ctl.length_ns ||
-	    now - t->windowed.part_ns < PART_NS)
-		return;
-	t->windowed.part_ns = now;
-	count_cpu(t);
-	profile_fold(t->profile, profile_window_part(t->profile, now), &cost,
-		     tracee_scale(t, NULL));
+	if (open)
+		tracee_read_cpu(t);
+	profile_set_accuracy(t->profile,
+			     open && profile_is_light(t->profile, more(t->cpu_ns, w->since_cpu_ns)),
+			     times, error);
 }
 
 static void windowed_turn(struct tracee *t)
@@ -354,7 +387,6 @@ static void windowed_turn(struct tracee *t)
 			windows_failed(&w->ctl, now);
 		break;
 	case WINDOWS_GO_ON:
-		take_part(t, now);
 		break;
 	}
 }
@@ -383,6 +415,7 @@ static void windowed_account(struct tracee *t)
 
 static void windowed_costs_change(struct tracee *t, double times)
 {
+	t->windowed.expected *= times;
 	profile_costs_change(t->profile, times);
 }
 
@@ -397,23 +430,33 @@ static void windowed_describe(const struct tracee *t, uint64_t now, struct snaps
 	ret->unsampled = unsampled(t);
 }
 
-/*
- * Times from windows are corrected window by window, and compared with samples of the program
- * running without probes, so the post-trap slowdown is not subtracted.
- */
 static void windowed_report(const struct tracee *t, struct snapshot_target *slot)
 {
-	slot->cost = t->cost;
-	slot->cost.slowdown = 0;
+	double error;
+
+	collector_report_samples(t, slot);
+	slot->cost_scale = times_of(&t->windowed, &error) * tracee_scale(t, NULL);
+	slot->cost = cost_scaled(&t->cost, slot->cost_scale);
+}
+
+/* Times come from samples. */
+static int windowed_check(struct tracee *t, struct diag *diag)
+{
+	if (tracee_sampling(t, &t->opts, t->python).rate)
+		return 0;
+	return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_UNTRACEABLE,
+			"--exact traces every call, whatever it costs",
+			"cannot limit the overhead: no thread list found in this build of Python");
 }
 
 const struct collector collector_windowed = {
 	.probes = true,
 	.stacks = true,
 	.windows = true,
-	.sampling = PYP_SAMPLING_BETWEEN,
+	.sampling = PYP_SAMPLING_BESIDE,
 	.no_timeline = "is traced in windows of at most " WINDOWS_LONGEST,
 	.timeline_hint = "attach to it without --max-overhead",
+	.check = windowed_check,
 	.start = windowed_start,
 	.stop = windowed_stop,
 	.finish = windowed_halt,

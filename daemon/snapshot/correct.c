@@ -32,6 +32,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "snapshot/pseudo.h"
 #include "snapshot/reconcile.h"
 #include "snapshot/waits.h"
 
@@ -214,12 +215,15 @@ static void scale_costs(struct work *w)
 
 	for (uint32_t k = 0; k < s->ntargets; k++) {
 		struct snapshot_target *t = &s->targets[k];
-		double cpu = 0, taken = 0, scale;
+		double cpu = 0, taken = 0, samples = 0, scale;
 
 		if (!t->beside.trace.of || !t->corrected)
 			continue;
 		/* samples include the slowdown; reconcile.c removes it */
-		if (t->estimate.samples)
+		for (uint32_t i = 0; i < t->beside.trace.n; i++)
+			samples += (double)t->beside.trace.of[i];
+		samples += (double)t->beside.trace.outside;
+		if (samples > 0)
 			t->cost.slowdown = 0;
 		for (uint32_t i = 0; i < s->nnodes; i++) {
 			if (w->target[s->nodes[i].thread] != t)
@@ -227,11 +231,29 @@ static void scale_costs(struct work *w)
 			cpu += (double)s->nodes[i].self[SNAPSHOT_CPU];
 			taken += (double)node_cost(w, i);
 		}
-		scale = reconcile_scale(cpu, taken, (double)t->estimate.samples,
-					(double)t->estimate.period_ns);
+		scale = reconcile_scale(cpu, taken, samples, (double)t->estimate.period_ns);
 		t->cost = cost_scaled(&t->cost, scale);
 		t->cost_scale *= scale;
 	}
+}
+
+/* With what is not exact, a thread's total is the sum over its contexts. */
+static void add_rest(struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->nnodes && s->rest; i++) {
+		struct snapshot_node *n = &s->nodes[i];
+		struct snapshot_thread *th = &s->threads[n->thread];
+
+		n->calls += s->rest[i].calls;
+		n->yields += s->rest[i].yields;
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+			if (n->parent == SNAPSHOT_NONE)
+				th->total[c] = 0;
+			n->self[c] += s->rest[i].cpu;
+			th->total[c] += n->self[c];
+		}
+	}
+	s->rest = NULL;
 }
 
 static void forget_callees(struct work *w)
@@ -342,13 +364,27 @@ int snapshot_correct(struct snapshot *s)
 		if (!cost[s->nodes[i].thread])
 			continue;
 		taken[i] = node_cost(&w, i);
-		correct_extremes(&w, i);
 		/* Waiting that walks have distributed contains no probes' time. */
 		if (!target[s->nodes[i].thread]->beside.trace.of &&
 		    !target[s->nodes[i].thread]->waits.walked)
 			correct_node(&w, i, taken[i]);
 	}
 	r = reconcile(&w);
+	add_rest(s);
+	forget_callees(&w);
+	count_callees(&w);
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (cost[s->nodes[i].thread])
+			correct_extremes(&w, i);
 	snapshot_fit_waits(s);
 	return r < 0 ? r : correct_coros(&w);
+}
+
+int snapshot_finish(struct snapshot *s, bool raw)
+{
+	if (raw)
+		add_rest(s);
+	else if (snapshot_correct(s) < 0)
+		return -ENOMEM;
+	return snapshot_pseudo(s);
 }

@@ -6,10 +6,14 @@
 #include "snapshot/snapshot.h"
 
 /*
- * Subtracts the probe costs given by targets[].cost from contexts, threads and extremes, and
- * records that in targets[]. Leaves targets with unknown costs unchanged. Call it once per
- * snapshot, before any other use. Returns 0, or -ENOMEM with the snapshot unchanged.
+ * Makes figures of what was measured, once per snapshot, after merging or subtracting others and before any
+ * other use: subtracts the probe costs given by targets[].cost from contexts, threads and extremes, combines
+ * times with samples, adds what is not exact (rest), and then the rows of pseudo.h. Targets with unknown costs
+ * keep their times. raw: nothing is subtracted. Returns 0 or -ENOMEM.
  */
+int snapshot_finish(struct snapshot *s, bool raw);
+
+/* Its first step, without pseudo rows. */
 int snapshot_correct(struct snapshot *s);
 
 #endif

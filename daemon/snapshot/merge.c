@@ -455,6 +455,13 @@ static void add_columns(struct merger *m, const struct snapshot *s)
 	m->s->measured |= s->measured;
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		snapshot_add_columns(m->s, m->node_at[i], s, i);
+	for (uint32_t i = 0; i < s->nnodes && s->rest; i++) {
+		struct snapshot_rest *to = &m->s->rest[m->node_at[i]];
+
+		to->calls += s->rest[i].calls;
+		to->yields += s->rest[i].yields;
+		to->cpu += s->rest[i].cpu;
+	}
 }
 
 static uint32_t func_in(const struct merger *m, uint32_t func)
@@ -549,9 +556,12 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 {
 	struct sizes sum = {0}, most = {0};
 	uint64_t columns = 0;
+	bool rest = false;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct snapshot *s = list[i];
+
+		rest |= s->rest != NULL;
 
 		sum.targets += s->ntargets;
 		sum.threads += s->nthreads;
@@ -573,6 +583,10 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 	m->s->funcs = snapshot_alloc(m->s, sum.funcs + 1, sizeof(*m->s->funcs));
 	m->s->nodes = snapshot_alloc(m->s, sum.nodes + 1, sizeof(*m->s->nodes));
 	if (snapshot_reserve_columns(m->s, columns, (uint32_t)sum.nodes) < 0)
+		return -ENOMEM;
+	if (rest)
+		m->s->rest = snapshot_alloc(m->s, sum.nodes + 1, sizeof(*m->s->rest));
+	if (rest && !m->s->rest)
 		return -ENOMEM;
 	m->s->coros = snapshot_alloc(m->s, sum.coros + 1, sizeof(*m->s->coros));
 	m->s->gil_pairs = snapshot_alloc(m->s, sum.gil_pairs + 1, sizeof(*m->s->gil_pairs));

@@ -204,6 +204,11 @@ static void subtract_nodes(struct subtraction *d)
 		if (at == SNAPSHOT_NONE)
 			continue;
 		subtract_node(&d->s->nodes[at], &d->before->nodes[i]);
+		if (d->s->rest && d->before->rest) {
+			take(&d->s->rest[at].calls, d->before->rest[i].calls);
+			take(&d->s->rest[at].yields, d->before->rest[i].yields);
+			take(&d->s->rest[at].cpu, d->before->rest[i].cpu);
+		}
 		/* What is live is a level, not a sum over time. */
 		for (int c = 0; c < COLUMNS; c++)
 			if (c != COLUMN_live && d->s->columns[c] && d->before->columns[c])

@@ -174,9 +174,17 @@ struct snapshot_sampled {
 };
 
 /*
+ * What a node has besides its exact figures, outside of the time in which every call was traced: calls are
+ * estimates, CPU time is of samples.
+ */
+struct snapshot_rest {
+	uint64_t calls, yields, cpu;
+};
+
+/*
  * Samples taken during a trace and before it, and the CPU time that the same work takes undisturbed,
  * by the marks that were passed (session/pace.h), with its relative standard error; 0: unknown.
- * process_cpu_ns: what all threads used meanwhile. Kept until snapshot_correct has used them.
+ * process_cpu_ns: what all threads used meanwhile. Kept until snapshot_finish has used them.
  */
 struct snapshot_beside {
 	struct snapshot_sampled trace, before;
@@ -328,6 +336,7 @@ struct snapshot {
 	uint32_t nnodes;
 	uint64_t measured; /* bit mask of columns measured for any target, see base/column.h */
 	uint64_t *columns[COLUMNS]; /* per node: its own figure; NULL: no node has one */
+	struct snapshot_rest *rest; /* per node, until snapshot_finish has added it; NULL: none */
 	struct snapshot_coro *coros;
 	uint32_t ncoros;
 	struct snapshot_gil_pair *gil_pairs; /* sorted by target, longest first */
@@ -339,7 +348,7 @@ struct snapshot {
 	 */
 	struct {
 		struct snapshot_room funcs, nodes, threads, coros, gil_pairs, waits,
-			columns[COLUMNS];
+			columns[COLUMNS], rest;
 		void *known_funcs;
 	} adding;
 	void *arena; /* owns all of the above */

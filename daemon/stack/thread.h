@@ -139,6 +139,7 @@ struct thread_wait {
 
 /* Waiting of a thread that sends no events: counting/waiting.c. Times in ns. */
 struct thread_waiting {
+	bool given;	    /* its wait is booked by its events: profile_wait_give */
 	bool off;	    /* it waits now ... */
 	uint64_t since;	    /* ... from this time (CLOCK_MONOTONIC) on ... */
 	uint32_t node;	    /* ... on this stack; NODE_NONE: unknown */

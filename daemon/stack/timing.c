@@ -172,9 +172,9 @@ static void end_wait(struct calltree *t, struct thread *th, struct timing *tm, u
 	w->last_node = th->node;
 	w->last_why = w->why;
 	w->last_ns = waited;
-	if (waits_kept(t))
+	if (waits_booked(t))
 		timing_keep_longest(tm, th, (enum wait_reason)w->why, &last);
-	if (w->why == WAIT_other && waits_kept(t))
+	if (w->why == WAIT_other && waits_booked(t))
 		timing_count_other(tm, th, waited);
 	w->why = WAIT_runnable;
 	w->syscall = w->fd = -1;
@@ -209,14 +209,25 @@ void timing_charge_gap(struct calltree *t, struct thread *th, uint64_t ts)
 	}
 }
 
-void timing_first_seen(struct thread *th, uint64_t ts)
+void timing_first_pass(struct thread *th, uint64_t ts, bool on_cpu)
 {
 	th->last_ts = ts;
-	th->on_cpu = true;
+	th->on_cpu = on_cpu;
 	th->runtime_known = th->forgive = th->os_cpu = th->lost = false;
 	th->gap_wall = 0;
 	forget_intervals(th);
 	th->initial_ts = 0;
+}
+
+void timing_pass(struct calltree *t, struct thread *th, uint64_t ts, bool on_cpu)
+{
+	charge(t, th, ts);
+	th->on_cpu = on_cpu;
+}
+
+void timing_first_seen(struct thread *th, uint64_t ts)
+{
+	timing_first_pass(th, ts, true);
 	th->wait = (struct thread_wait){.why = WAIT_runnable, .syscall = -1, .fd = -1};
 }
 
@@ -424,44 +435,16 @@ void timing_os(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runt
 	charge_current(t, th, wall, clamp(ahead(th, runtime), wall));
 }
 
-void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts, bool sure)
+void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts)
 {
 	uint64_t wall = take_elapsed(th, ts);
-	bool running = th->os_running && sure;
 
-	charge_interval(t, th, wall, running ? wall : 0);
-	if (!running)
+	charge_interval(t, th, wall, th->os_running ? wall : 0);
+	if (!th->os_running)
 		defer(th, th->node, th->gap_wall + wall);
 	th->os_cpu = false;
 	th->on_cpu = true;
 	th->wait.why = WAIT_runnable;
-}
-
-void timing_doubt(struct thread *th)
-{
-	if (th->os_running)
-		th->runtime_known = false;
-}
-
-uint64_t timing_gap(const struct thread *th)
-{
-	return th->os_running ? th->gap_wall : 0;
-}
-
-void timing_defer(struct thread *th, uint64_t wall)
-{
-	defer(th, th->node, wall);
-}
-
-uint64_t timing_reconcile_gap(struct calltree *t, struct thread *th, uint64_t most)
-{
-	uint64_t cpu = th->gap_wall < most ? th->gap_wall : most;
-
-	if (!th->gap_wall || !th->os_running)
-		return 0;
-	charge_other(t, th, th->gap_node, 0, cpu, th->wait.gap_why);
-	th->gap_wall = 0;
-	return cpu;
 }
 
 void timing_clear(struct thread *th)

@@ -82,21 +82,17 @@ void timing_initial(struct thread *th, uint64_t begin, uint64_t ts, bool running
 void timing_os(struct calltree *t, struct thread *th, uint64_t ts, uint64_t runtime);
 /*
  * Handles the first event of a thread with an initial stack: charges up to ts; events determine its
- * state from now on. sure: runnable time was CPU time; otherwise the next switch or
- * timing_reconcile_gap decides that.
+ * state from now on. Whether a thread that was not running has got a CPU since then, the next switch decides.
  */
-void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts, bool sure);
+void timing_take_over(struct calltree *t, struct thread *th, uint64_t ts);
+
 /*
- * Marks the run time as imprecise: it dates from the last tick, which is too old for a short
- * window. The CPU share of time in which the thread could run is decided later.
+ * In windows, only durations of activations are measured: waiting and its reasons are somebody else's
+ * (counting/waiting.h). first_pass: the thread is first seen. pass: charges the time up to ts; since then it
+ * has a CPU or not.
  */
-void timing_doubt(struct thread *th);
-/* Returns the wall time (ns) whose CPU share is undecided. */
-uint64_t timing_gap(const struct thread *th);
-/* Marks `wall` ns of the time charged last as undecided. */
-void timing_defer(struct thread *th, uint64_t wall);
-/* Decides that at most `most` ns of the undecided time were CPU time. Returns how many were. */
-uint64_t timing_reconcile_gap(struct calltree *t, struct thread *th, uint64_t most);
+void timing_first_pass(struct thread *th, uint64_t ts, bool on_cpu);
+void timing_pass(struct calltree *t, struct thread *th, uint64_t ts, bool on_cpu);
 
 /* Resets all totals. */
 void timing_clear(struct thread *th);

@@ -44,7 +44,7 @@ void waits_change(struct calltree *t, uint32_t node, uint64_t before, enum wait_
 {
 	uint64_t now = waits_of(&t->nodes[node]), rest;
 
-	if (!waits_kept(t))
+	if (!waits_booked(t))
 		return;
 	if (now >= before) {
 		if (now > before)

@@ -22,6 +22,12 @@ static inline bool waits_kept(const struct calltree *t)
 	return t->kept & COLUMN_BIT(COLUMN_gil);
 }
 
+/* Whether that is booked as time passes. */
+static inline bool waits_booked(const struct calltree *t)
+{
+	return waits_kept(t) && !t->waits_apart;
+}
+
 /* Returns a node's wall time minus its CPU time, in ns. */
 static inline uint64_t waits_of(const struct node *n)
 {

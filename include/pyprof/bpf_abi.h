@@ -15,7 +15,7 @@
 #include <linux/types.h>
 #endif
 
-#define PYP_BPF_ABI_VERSION 22
+#define PYP_BPF_ABI_VERSION 23
 
 /*
  * Which probe hits produce records. Between windows there are no records of calls, nor of switches,

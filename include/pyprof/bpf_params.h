@@ -25,11 +25,9 @@ struct pyp_arenas {
 #define PYP_ARENAS_MAX 65536u /* 64 GiB of arenas of 1 MiB */
 
 /* When samples are taken. */
-#define PYP_SAMPLING_ALONE 0u /* while PYP_ACTIVE_ON, for targets without probes */
-#define PYP_SAMPLING_BETWEEN                                                                       \
-	1u /* between windows, i.e. while PYP_ACTIVE_BETWEEN; samples of marks' time are dropped */
+#define PYP_SAMPLING_ALONE 0u /* for targets without probes */
 #define PYP_SAMPLING_BESIDE                                                                        \
-	2u /* while PYP_ACTIVE_ON, along with probes; samples of their time are dropped */
+	1u /* along with probes or marks, also between windows; samples of their time are dropped */
 
 /*
  * Sampling along with probes: addresses in the target, and what an interrupt there means. A timer

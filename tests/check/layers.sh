@@ -17,9 +17,9 @@ inspect target elf python plan
 probe target plan python event
 stats snapshot
 stack event snapshot stats
-estimate snapshot stats
+accuracy snapshot stats
 counting event snapshot stats stack
-profile event snapshot stats stack estimate counting
+profile event snapshot stats stack accuracy counting
 format snapshot stats
 interval format snapshot stats
 history interval snapshot

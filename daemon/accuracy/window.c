@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The program's own time in a window: see window.h. */
-#include "estimate/window.h"
+#include "accuracy/window.h"
 
 void window_open(struct window *w, uint64_t length_ns, const struct cost *cost)
 {
 	/* events and their costs are also counted without a limit */
 	w->limit_ns = length_ns ? length_ns : UINT64_MAX;
-	w->shown_ns = w->folded_ns = 0;
+	w->shown_ns = 0;
 	w->events = w->taken = 0;
 	for (int k = 0; k < COST_KINDS; k++)
 		w->cost[k] = cost->before[k] + cost->after[k];
@@ -14,7 +14,7 @@ void window_open(struct window *w, uint64_t length_ns, const struct cost *cost)
 
 void window_clear(struct window *w)
 {
-	w->events = w->taken = w->folded_ns = 0;
+	w->events = w->taken = 0;
 }
 
 uint64_t window_close(const struct window *w, uint64_t ts, uint64_t *ret_end)
@@ -26,18 +26,7 @@ uint64_t window_close(const struct window *w, uint64_t ts, uint64_t *ret_end)
 		*ret_end = ts - (shown - w->limit_ns);
 		shown = w->limit_ns;
 	}
-	return shown > w->folded_ns ? shown - w->folded_ns : 0;
-}
-
-uint64_t window_part(struct window *w, uint64_t ts)
-{
-	uint64_t shown = window_shown(w, ts), part;
-
-	if (shown <= w->folded_ns)
-		return 0;
-	part = shown - w->folded_ns;
-	w->folded_ns = shown;
-	return part;
+	return shown;
 }
 
 uint64_t window_rescale(const struct window *w, uint64_t shown, double scale)
@@ -45,7 +34,5 @@ uint64_t window_rescale(const struct window *w, uint64_t shown, double scale)
 	double own = (double)shown - (scale - 1) * (double)w->taken;
 	double least = (double)(w->events * WINDOW_OWN_NS);
 
-	if (w->folded_ns)
-		return shown;
 	return (uint64_t)(own > least ? own : least);
 }

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scaling counts by the program's progress (private to estimate/). Pure.
+ * Scaling counts by the program's progress (private to accuracy/). Pure.
  *
  * Marks are instructions of the evaluator that are executed rarely, and so are counted all the time
  * (session/marks.h). If M marks were passed in all, and m of them in windows that show c calls, then
  * about c M / m calls were made, whatever the probes cost, and whether the program waits or computes.
  */
-#ifndef PYPROF_ESTIMATE_PROGRESS_H
-#define PYPROF_ESTIMATE_PROGRESS_H
+#ifndef PYPROF_ACCURACY_PROGRESS_H
+#define PYPROF_ACCURACY_PROGRESS_H
 
 #include <stdbool.h>
 
-struct estimate;
-struct estimate_func;
+struct evidence;
+struct evidence_func;
 
 /*
  * Returns the factor by which windows' calls are multiplied; 0: too few marks. *ret_error: its relative
  * standard error; *ret_common: the part of it that progress_variance() does not contain.
  */
-double progress_factor(const struct estimate *e, double *ret_error, double *ret_common);
+double progress_factor(const struct evidence *e, double *ret_error, double *ret_common);
 
 /*
  * The relative standard error of the number of calls that scaling by the windows' CPU time has, apart
  * from the cost of hits. Negative: unknown.
  */
-double progress_cpu_error(const struct estimate *e);
+double progress_cpu_error(const struct evidence *e);
 
 /* The variance between windows of a function's calls, unscaled, if they are scaled by marks. */
-double progress_variance(const struct estimate *e, const struct estimate_func *f);
+double progress_variance(const struct evidence *e, const struct evidence_func *f);
 
 #endif

@@ -3,8 +3,8 @@
  * The program's own time in a window: elapsed time minus the cost of the events. Ends the window at
  * its limit. Pure; all times are in ns.
  */
-#ifndef PYPROF_ESTIMATE_WINDOW_H
-#define PYPROF_ESTIMATE_WINDOW_H
+#ifndef PYPROF_ACCURACY_WINDOW_H
+#define PYPROF_ACCURACY_WINDOW_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +18,6 @@ struct window {
 	uint64_t begin_ts;
 	uint64_t limit_ns;	/* of the program's own time; 0: no window is open */
 	uint64_t shown_ns;	/* final value, if the limit has ended the window */
-	uint64_t folded_ns;	/* part already returned by window_part() */
 	uint64_t events, taken; /* in this window: number and cost of events */
 	uint64_t taken_ever;	/* cost of events in all windows, including discarded events */
 	uint32_t cost[COST_KINDS];
@@ -29,11 +28,8 @@ void window_open(struct window *w, uint64_t length_ns, const struct cost *cost);
 /* Forget the time shown so far; the window stays open. */
 void window_clear(struct window *w);
 
-/* Close the open window at *ret_end: ts, or earlier if the limit was reached. Returns the time
- * shown since the last window_part(). */
+/* Close the open window at *ret_end: ts, or earlier if the limit was reached. Returns the time shown. */
 uint64_t window_close(const struct window *w, uint64_t ts, uint64_t *ret_end);
-/* The time shown since the last call. */
-uint64_t window_part(struct window *w, uint64_t ts);
 /* Correct `shown` (from window_close()) if events cost scale times the cost given at
  * window_open(). */
 uint64_t window_rescale(const struct window *w, uint64_t shown, double scale);

@@ -7,11 +7,11 @@
  * often the program has just begun to do something else then, so this time is taken for like the one that
  * follows.
  */
-#include "estimate/progress.h"
+#include "accuracy/progress.h"
 
 #include <math.h>
 
-#include "estimate/estimate_priv.h"
+#include "accuracy/evidence_priv.h"
 
 /* Fewer say too little. The last one of several has a relative error of its own: see common_error. */
 #define MARKS_MIN 8.0
@@ -42,23 +42,23 @@ static double residual(double n, double z2, double zx, double x2, double ratio)
 	double var = z2 - 2 * ratio * zx + ratio * ratio * x2;
 
 	n = n > N_LEAST ? n : N_LEAST;
-	return var > 0 ? estimate_widened(var * n / (n - 1), n) : 0;
+	return var > 0 ? evidence_widened(var * n / (n - 1), n) : 0;
 }
 
-static bool usable(const struct estimate_progress *p)
+static bool usable(const struct evidence_progress *p)
 {
-	const struct estimate_marked *m = &p->marked;
+	const struct evidence_marked *m = &p->marked;
 
 	return m->total > 0 && p->shown >= MARKS_MIN && m->all_marks > 0 && m->all_calls > 0;
 }
 
 /* Calls per mark */
-static double unit(const struct estimate_marked *m)
+static double unit(const struct evidence_marked *m)
 {
 	return m->all_calls / m->all_marks;
 }
 
-static void add_marked(struct estimate_marked *to, const struct estimate_marked *m)
+static void add_marked(struct evidence_marked *to, const struct evidence_marked *m)
 {
 	const double u = unit(m);
 
@@ -80,7 +80,7 @@ static void add_marked(struct estimate_marked *to, const struct estimate_marked 
 	to->c_cpu += m->c_cpu;
 }
 
-static void add_func_marked(struct estimate_func_marked *to, const struct estimate_func_marked *f,
+static void add_func_marked(struct evidence_func_marked *to, const struct evidence_func_marked *f,
 			    double u)
 {
 	to->calls += f->calls;
@@ -88,18 +88,18 @@ static void add_func_marked(struct estimate_func_marked *to, const struct estima
 	to->cm += u * f->cm;
 }
 
-void progress_settle(struct estimate *e)
+void progress_settle(struct evidence *e)
 {
-	struct estimate_progress *p = &e->progress;
+	struct evidence_progress *p = &e->progress;
 	const bool kept = usable(p);
 	const double u = kept ? unit(&p->marked) : 0;
 
 	for (uint32_t i = 0; i < e->nfuncs; i++) {
-		struct estimate_func *f = &e->funcs[i];
+		struct evidence_func *f = &e->funcs[i];
 
 		if (kept)
 			add_func_marked(&f->done, &f->marked, u);
-		f->marked = (struct estimate_func_marked){0};
+		f->marked = (struct evidence_func_marked){0};
 	}
 	if (kept) {
 		add_marked(&p->done, &p->marked);
@@ -108,14 +108,14 @@ void progress_settle(struct estimate *e)
 		p->shown_without += p->shown_with;
 		p->lost += p->marked.lost;
 	}
-	p->marked = (struct estimate_marked){0};
+	p->marked = (struct evidence_marked){0};
 	p->shown = p->shown_with = p->now = 0;
 }
 
-void progress_add_window(struct estimate *e)
+void progress_add_window(struct evidence *e)
 {
-	struct estimate_progress *p = &e->progress;
-	struct estimate_last *last = &e->last;
+	struct evidence_progress *p = &e->progress;
+	struct evidence_last *last = &e->last;
 
 	p->has_rate = true;
 	p->rate = last->calls / last->length;
@@ -131,9 +131,9 @@ void progress_add_window(struct estimate *e)
 }
 
 /* All windows with marks, in calls instead of marks */
-static struct estimate_marked all_marked(const struct estimate_progress *p)
+static struct evidence_marked all_marked(const struct evidence_progress *p)
 {
-	struct estimate_marked m = p->done;
+	struct evidence_marked m = p->done;
 
 	if (usable(p))
 		add_marked(&m, &p->marked);
@@ -151,7 +151,7 @@ struct calls {
  * of windows with marks, and those that marks show in the moment after it. Without a window before, the
  * average of the program shows how far off they may be.
  */
-static struct calls guess_chosen(const struct estimate *e, const struct estimate_marked *m,
+static struct calls guess_chosen(const struct evidence *e, const struct evidence_marked *m,
 				 double factor)
 {
 	const double all = e->all_ns + e->gap_ns + e->progress.lost + m->lost;
@@ -165,9 +165,9 @@ static struct calls guess_chosen(const struct estimate *e, const struct estimate
 	};
 }
 
-static struct calls count_calls(const struct estimate *e, const struct estimate_marked *m)
+static struct calls count_calls(const struct evidence *e, const struct evidence_marked *m)
 {
-	const struct estimate_progress *p = &e->progress;
+	const struct evidence_progress *p = &e->progress;
 	double seen = p->shown_without + (usable(p) ? 0 : p->shown_with);
 	double weighted = fmax(0, e->calls - m->all_calls);
 	double factor = m->total / m->all_marks;
@@ -184,7 +184,7 @@ static struct calls count_calls(const struct estimate *e, const struct estimate_
 	return c;
 }
 
-static double common_error(const struct estimate_progress *p, const struct estimate_marked *m,
+static double common_error(const struct evidence_progress *p, const struct evidence_marked *m,
 			   const struct calls *c)
 {
 	double n = effective(m->marks, m->all_marks, m->m2);
@@ -194,9 +194,9 @@ static double common_error(const struct estimate_progress *p, const struct estim
 	return n > 0 ? hypot(hypot(PROGRESS_ERROR, c->error / c->sum), of_few) : 1;
 }
 
-double progress_factor(const struct estimate *e, double *ret_error, double *ret_common)
+double progress_factor(const struct evidence *e, double *ret_error, double *ret_common)
 {
-	const struct estimate_marked m = all_marked(&e->progress);
+	const struct evidence_marked m = all_marked(&e->progress);
 	double n = effective(m.marks, m.all_marks, m.m2), var;
 	struct calls c;
 
@@ -209,9 +209,9 @@ double progress_factor(const struct estimate *e, double *ret_error, double *ret_
 	return c.sum / e->calls;
 }
 
-double progress_cpu_error(const struct estimate *e)
+double progress_cpu_error(const struct evidence *e)
 {
-	const struct estimate_marked m = all_marked(&e->progress);
+	const struct evidence_marked m = all_marked(&e->progress);
 	double n = effective(m.calls, m.all_calls, m.c2);
 
 	if (n < 2 || m.cpu <= 0)
@@ -219,10 +219,10 @@ double progress_cpu_error(const struct estimate *e)
 	return sqrt(residual(n, m.c2, m.c_cpu, m.cpu2, m.calls / m.cpu)) / m.calls;
 }
 
-double progress_variance(const struct estimate *e, const struct estimate_func *f)
+double progress_variance(const struct evidence *e, const struct evidence_func *f)
 {
-	const struct estimate_marked m = all_marked(&e->progress);
-	struct estimate_func_marked z = f->done;
+	const struct evidence_marked m = all_marked(&e->progress);
+	struct evidence_func_marked z = f->done;
 
 	if (usable(&e->progress))
 		add_func_marked(&z, &f->marked, unit(&e->progress.marked));

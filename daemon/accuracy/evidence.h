@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What was observed of a target whose probes are limited, per node of its tree. Pure; no I/O, no clock.
+ *
+ * - Stretches: as long as the limit allows it, every call is traced. Calls and times count as they are.
+ * - Windows: else, every call is traced for a moment, and that stands for the time around it. Its calls
+ *   are weighted. Its times are not used, because probes disturb them.
+ * - Samples show all other times.
+ *
+ * evidence.c explains weights and errors.
+ */
+#ifndef PYPROF_ACCURACY_EVIDENCE_H
+#define PYPROF_ACCURACY_EVIDENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cost.h"
+#include "stats/calltree.h"
+
+/* Figures of stretches, exact; cpu and samples (the time in ns that they stand for): of light ones only */
+struct evidence_exact {
+	uint64_t calls, yields, cpu, samples;
+};
+
+/* A node. Windows' figures are weighted sums; cpu: with the probes' part, which is taken. */
+struct evidence_node {
+	struct evidence_exact exact;
+	double calls, yields, cpu, taken;
+	uint64_t samples; /* ns that samples outside of light stretches stand for */
+	uint64_t within;  /* the same, in the present stretch */
+	uint32_t last;	  /* 1 + index in evidence_last.nodes; 0: not in the last window */
+};
+
+struct evidence_func; /* sums of a function over windows: evidence_priv.h */
+
+/* The last window, unweighted */
+struct evidence_last {
+	struct evidence_last_node *nodes;
+	struct evidence_last_func *funcs;
+	uint32_t n, nfuncs, cap, funcs_cap;
+	double length; /* ns of the program's own time; 0: no window */
+	double weight; /* so far: represented time / length */
+	double cpu;    /* ns of all threads, without the probes' time */
+	double raw, taken; /* with it; and that time, from measured costs */
+	bool marked;	   /* marks were counted */
+	double calls, marks;
+	double missed; /* calls: see evidence.c */
+};
+
+/* Sums over windows in which marks were counted, of calls c of all functions and marks m */
+struct evidence_marked {
+	double lost;	 /* time in ns without windows before these marks were counted */
+	double guessed;	 /* marks in that time, if it was like the one after it */
+	bool had_window; /* before that time; then: */
+	double before;	 /* calls in that time if it was like that window; not scaled */
+	double between;	 /* in sums: the part of `guessed` with a window before it */
+	double total;	 /* marks in all, in windows and gaps; 0: unknown */
+	double all_marks, all_calls; /* in windows, weighted like calls of nodes */
+	double calls, marks;	     /* weighted by the gaps that windows represent: */
+	double c2, m2, cm;	     /* sums of c^2, m^2, c m */
+	double cpu;		     /* weighted CPU time of these windows: M, see evidence.c */
+	double cpu2, c_cpu;	     /* sums of M^2, c M */
+};
+
+/* See progress.h. */
+struct evidence_progress {
+	bool on;	   /* marks are counted in windows */
+	double now;	   /* marks in the current window */
+	double shown;	   /* marks in windows, unweighted */
+	double shown_with; /* calls in these windows, unweighted */
+	struct evidence_marked marked;
+	struct evidence_marked done; /* the same of earlier marks, in calls instead of marks */
+	double shown_before;	     /* earlier marks in windows, unweighted */
+	double shown_without;	     /* calls in windows without marks, unweighted */
+	double lost; /* time in ns without windows and without usable marks after it */
+	bool has_rate;
+	double rate; /* calls per ns of the last window */
+};
+
+struct evidence {
+	struct evidence_node *nodes;	   /* by node of the tree */
+	struct evidence_scratch *scratch; /* likewise, of the current window */
+	uint32_t n, cap;
+	struct evidence_func *funcs; /* by function */
+	uint32_t *touched;	     /* functions of the current window */
+	uint32_t nfuncs, funcs_cap, ntouched;
+	struct evidence_last last;
+
+	bool partial;	  /* there was any time outside of stretches; figures are estimates */
+	uint64_t samples; /* number of all samples */
+	double gap_ns;	  /* after the last window, that no window represents yet */
+	double own_cpu;	  /* the target's CPU clock without the probes' time, outside of stretches */
+	double seen_cpu;  /* CPU time in windows */
+	double all_ns, all_cpu;	   /* time that windows represent, and their CPU time, weighted: */
+	double all_raw, all_taken; /* with the probes' time; and that time, from measured costs */
+	uint64_t windows; /* number of windows that represent more than themselves */
+	double size, size2;		    /* sums over them, of CPU time and its square */
+	double length, length2, length_cpu; /* the same of elapsed time, and of both */
+	double calls;			    /* of all functions in all windows, weighted */
+	double missed; /* the same of calls that slow traps may have kept out */
+	struct evidence_progress progress;
+};
+
+void evidence_deinit(struct evidence *e);
+void evidence_clear(struct evidence *e);
+
+/* No window was open for ns. */
+void evidence_gap(struct evidence *e, uint64_t ns);
+/* The target used ns of CPU time without probes, outside of stretches. */
+void evidence_own_cpu(struct evidence *e, double ns);
+
+/*
+ * From now on, other marks are counted in windows, or none. Set the number of the earlier ones before. The
+ * gap so far is not represented by windows that follow, nor its last unlike_ns by those before, as the
+ * program does something else then.
+ */
+void evidence_count_marks(struct evidence *e, bool on, uint64_t unlike_ns);
+/* A thread passes a mark in the current window. */
+static inline void evidence_mark(struct evidence *e)
+{
+	e->progress.now++;
+}
+/*
+ * The number of marks since they are counted, or since a clear; 0: unknown. per_ns: their rate in the
+ * beginning, which is taken for that of the time without windows before.
+ */
+void evidence_set_marks(struct evidence *e, uint64_t total, double per_ns);
+
+/*
+ * End a window that shows length_ns of the program's own time, and move the tree's figures here. Hits cost
+ * `scale` times cost, which may be unknown. -ENOMEM: nothing has changed, and the next window includes this
+ * one.
+ */
+int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs, uint64_t length_ns,
+		  const struct cost *cost, double scale);
+/*
+ * The same for a stretch. light: its probes took so little that it shows the program's times; else samples
+ * do. The time before it belongs to the window before. -ENOMEM as above.
+ */
+int evidence_keep(struct evidence *e, struct calltree *tree, bool light);
+
+/* Add a sample at a node, which stands for ns, in a stretch or not. -ENOMEM: nothing has changed. */
+int evidence_sample(struct evidence *e, const struct calltree *tree, uint32_t node, uint64_t ns,
+		    bool stretch);
+
+bool evidence_has(const struct evidence *e, uint32_t node);
+/* Before removing a node, add its figures to another node of the same path. -ENOMEM: they are lost. */
+int evidence_move(struct evidence *e, const struct calltree *tree, uint32_t from, uint32_t to);
+
+/* Widens a variance known from only n windows, so that 1.96 errors still cover 95 %. */
+double evidence_widened(double var, double n);
+
+#endif
