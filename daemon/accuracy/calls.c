@@ -2,28 +2,35 @@
 /*
  * From windows to the whole run
  *
- * Many figures are proportional to the target's own CPU time, so windows are scaled by it, to what the CPU
- * clock shows. But a window's own CPU time is only as certain as the cost of
- * hits: relative error A. Alternatively they are scaled by elapsed time: if the target mostly
- * waits, probes take little of that, and the error B is smaller; but windows then differ in the
- * work they contain, by V. The cost of hits causes both A and B, with the same sign. Scaling by the
- * first factor to the power of t and by the second to the power of 1 - t has the error
+ * Samples show how much CPU time each function used in all, windows how much of it they saw and with how many
+ * calls. If they saw it as it is, the quotient of both would be the factor for the calls. But of the time in a
+ * window, what the probes took and what is slower after a hit is subtracted, and in a function that mostly makes
+ * calls, a small error of that exceeds its own time. So the factor is the one for which the functions' times in
+ * windows fit best to their samples, in weighted least squares: functions that compute decide, even if they have
+ * a small part of the calls. If they differ by more than their errors explain, so does the factor.
  *
- *    (t A + (1 - t) B)^2  +  (1 - t)^2 V^2
- *
- * in addition to differences that are unrelated to CPU time; t minimizes it. Marks, if there are, give
- * a third factor, without A and B (progress.h); the one with the smallest error is used.
+ * Marks, if there are, give a second factor without that error (progress.h); the one with the smaller error is
+ * used.
  */
 #include "accuracy/calls.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "accuracy/evidence_priv.h"
 #include "accuracy/progress.h"
 #include "base/square.h"
 
-/* Relative error of the post-trap slowdown between programs */
-#define SLOWDOWN_ERROR 0.3
+/*
+ * What may be wrong about the time in windows (see solve.c for the figures): the cost of hits differs by APART
+ * between functions; the slowdown after them by DIFFER; and how much slower code is with cold caches depends on
+ * how much memory it uses.
+ */
+#define APART	  0.15
+#define DIFFER	  0.4
+#define COLD	  0.25
+#define COLD_MOST 2000.0
 
 /*
  * If fewer windows than that contain nearly all CPU time, they say little about others, however
@@ -32,8 +39,8 @@
 #define FEW_WINDOWS 3.0
 #define FEW_ERROR   0.5
 
-/* The relative error of a scale by CPU time if the probes seem to have taken all of it */
-#define NOTHING_LEFT 10.0
+/* Iterations: the errors depend on the factor. */
+#define TURNS 4
 
 /*
  * The number of windows that contribute as much as these do. Weights w count as w - 1 in size, and as
@@ -62,90 +69,67 @@ static double windows_variance(const struct evidence *e, uint32_t func)
 	return (var > 0 ? evidence_widened(var * n / (n - 1), n) : 0) + few * few;
 }
 
-/* V squared: variance between windows of CPU time scaled by elapsed time. Negative: unknown. */
-static double window_variation(const struct evidence *e)
+/* The program's own time in windows, undisturbed, and its variance */
+static double own_of(const struct calls_row *r, const struct calls_given *g, double *ret_variance)
 {
-	double n = (double)e->windows, ratio, var;
+	const double hit = g->times * g->hit_ns, taken = g->times * r->taken, n = r->intervals;
+	const double each = cost_each(hit) * n;
+	const double left = fmax(0, r->cpu - taken);
+	const double own = cost_undisturbed(cost_cold(hit), n, fmax(left - each, 0), 1);
+	const double longer = n > 0 ? fmax(0, own / n - cost_cold(hit)) : 0;
+	const double cold = hypot(COLD * own, n * COLD_MOST * (1 - exp(-longer / COLD_MOST)));
 
-	if (e->windows < 2 || e->length <= 0 || e->size <= 0)
-		return -1;
-	ratio = e->size / e->length;
-	var = e->size2 - 2 * ratio * e->length_cpu + ratio * ratio * e->length2;
-	return var > 0 ? evidence_widened(var * n / (n - 1), n) / square(e->size) : 0;
+	*ret_variance = square(hypot(APART, g->error) * taken) + square(DIFFER * (left - own)) +
+			square(cold);
+	return own;
 }
 
-/*
- * The relative error of 1 / x, from that of x: to the larger side. What probes took is many times what is
- * left in programs that only make calls.
- */
-static double of_inverse(double error)
+static struct calls_estimate by_samples(const struct evidence *e, const struct calls_given *g)
 {
-	return error / (1 - fmin(error, 0.9));
+	double factor = e->all_cpu > 0 ? e->own_cpu / e->all_cpu : 1;
+	double above, below, misfit, common;
+	size_t n;
+
+	for (int turn = 0; turn < TURNS; turn++) {
+		above = below = misfit = common = 0;
+		n = 0;
+		for (size_t i = 0; i < g->n; i++) {
+			const struct calls_row *r = &g->rows[i];
+			double of_own, own = own_of(r, g, &of_own), v;
+
+			if (own <= 0 && r->samples <= 0)
+				continue;
+			/* A function without samples has an error, too. */
+			v = (fmax(r->samples, factor * own) / 2 + g->period_ns) * g->period_ns +
+			    square(factor) * of_own;
+			above += own * r->samples / v;
+			below += own * own / v;
+			misfit += square(r->samples - factor * own) / v;
+			common += own * sqrt(of_own) / v;
+			n++;
+		}
+		if (above <= 0)
+			return (struct calls_estimate){0};
+		factor = above / below;
+	}
+	/* What is wrong about the time in windows is so everywhere in the same direction. */
+	return (struct calls_estimate){
+		.factor = factor,
+		.error = hypot(sqrt(fmax(1, n > 1 ? misfit / (double)(n - 1) : 1) / below) / factor,
+			       common / below),
+	};
 }
 
-/* The same, such that two errors reach as far as two errors of x do. */
-static double of_inverse_widened(double error)
-{
-	return error / (1 - fmin(2 * error, 0.95));
-}
-
-/*
- * Returns the exponent of the scale by CPU time, whose error is a; that by elapsed time has the error
- * b, and windows vary by `variation`, a variance.
- */
-static double best_exponent(double a, double b, double variation)
-{
-	if (variation < 0 || a <= b)
-		return 1;
-	return fmax(0, (variation - b * (a - b)) / (variation + (a - b) * (a - b)));
-}
-
-/* By CPU time and elapsed time */
-static struct calls_estimate by_time(const struct evidence *e, double hit_ns, double times,
-				     double error)
-{
-	const double hits = 2 * e->calls, each = cost_each(times * hit_ns) * hits;
-	const double taken = times * e->all_taken, left = fmax(0, e->all_raw - taken);
-	const double own = cost_undisturbed(cost_cold(times * hit_ns), hits, left, 1);
-	const double unknown = hypot(SLOWDOWN_ERROR * (left - own), each);
-	const double uncertain = hypot(error * taken, unknown), kept = left - own + each;
-	const double unseen = e->gap_ns + e->progress.lost + e->progress.done.lost +
-			      e->progress.marked.lost;
-	const double rest = own > 0 && e->own_cpu > 0 ? e->own_cpu / own : 1;
-	double a = own > 0 ? uncertain / own : NOTHING_LEFT;
-	double b = e->all_ns > 0 ? hypot(uncertain, kept) / e->all_ns : 0;
-	double variation = window_variation(e), t;
-	/*
-	 * Windows scaled by elapsed time have another CPU time than the target. What the cost of hits does
-	 * not explain of that, they miss: an idle process that was busy for a short time, for example.
-	 */
-	double missed = fabs(log(rest)) - a - log(2);
-	struct calls_estimate c;
-
-	if (variation >= 0 && missed > 0)
-		variation = fmax(variation, missed * missed);
-	t = best_exponent(of_inverse(a), b, variation);
-	c.factor = pow(rest, t) * pow(e->all_ns > 0 ? 1 + unseen / e->all_ns : 1, 1 - t);
-	a = own > 0 ? of_inverse(a) : NOTHING_LEFT;
-	b = of_inverse_widened(b);
-	c.error = hypot(t * a + (1 - t) * b, (1 - t) * sqrt(fmax(0, variation)));
-	if (e->calls > 0)
-		c.error = hypot(c.error, e->missed / e->calls);
-	c.by_marks = false;
-	return c;
-}
-
-struct calls_estimate calls_estimate(const struct evidence *e, double hit_ns, double times,
-				     double error)
+struct calls_estimate calls_estimate(const struct evidence *e, const struct calls_given *g)
 {
 	double by_cpu = progress_cpu_error(e), of_marks, common, factor;
 	struct calls_estimate c;
 
 	if (!e->windows)
 		return (struct calls_estimate){0};
-	c = by_time(e, hit_ns, times, error);
+	c = by_samples(e, g);
 	factor = progress_factor(e, &of_marks, &common);
-	if (factor > 0 && (by_cpu < 0 || of_marks < hypot(by_cpu, c.error)))
+	if (factor > 0 && (c.factor <= 0 || by_cpu < 0 || of_marks < hypot(by_cpu, c.error)))
 		c = (struct calls_estimate){factor, common, true};
 	return c;
 }

@@ -8,18 +8,32 @@
 
 #include "accuracy/evidence.h"
 
+/*
+ * A Python function with the C functions that it calls, or everything outside Python. Weighted sums over
+ * windows, and samples outside of light stretches.
+ */
+struct calls_row {
+	double cpu, taken; /* ns in windows, with the probes' time; that time, from measured costs */
+	double intervals;  /* between two hits, in windows */
+	double samples;	   /* ns that samples stand for */
+};
+
 struct calls_estimate {
-	double factor;	/* of the windows' weighted counts; 0: without windows nothing is known */
-	double error;	/* its relative standard error, which all counts share */
-	bool by_marks;	/* it follows from marks */
+	double factor; /* of the windows' weighted counts; 0: nothing is known */
+	double error;  /* its relative standard error, which all counts share */
+	bool by_marks; /* it follows from marks */
 };
 
 /*
  * hit_ns: the time that a hit takes, by the costs given to the folds. times, error: the factor by which hits
- * took longer, and its relative standard error.
+ * took longer, and its relative standard error. period_ns: what a sample stands for.
  */
-struct calls_estimate calls_estimate(const struct evidence *e, double hit_ns, double times,
-				     double error);
+struct calls_given {
+	const struct calls_row *rows;
+	size_t n;
+	double hit_ns, times, error, period_ns;
+};
+struct calls_estimate calls_estimate(const struct evidence *e, const struct calls_given *g);
 
 /* The variance of a function's calls; negative: unknown */
 double calls_variance(const struct evidence *e, const struct calls_estimate *c, uint32_t func);

@@ -23,11 +23,6 @@
  * needs only the sums of z^2, z M and M^2. It is the error of sampling independent windows; what is
  * common to all of them is in calls.c.
  *
- * Where traps are slow, code takes many times as long after hits, and a window shows as many fewer
- * calls of the time it represents. By how many is uncertain, and windows without calls say nothing about it.
- * So it is computed for each window, and adds up as calls that may have been missed (0 where traps are
- * not slow). Marks show the progress made, so counts scaled by them do not have this error.
- *
  * Complexity. A window costs time in proportion to the CCT nodes that it touched: the tree lists
  * them. The tree may be as large as all windows have made it.
  */
@@ -204,7 +199,7 @@ static void clear_node(struct calltree *tree, uint32_t i)
 	tree->yields[i] = 0;
 }
 
-static void keep_nodes(struct evidence *e, struct calltree *tree)
+static void keep_nodes(struct evidence *e, struct calltree *tree, double stolen)
 {
 	for (uint32_t k = 0; k < calltree_ntouched(tree); k++) {
 		uint32_t i = calltree_touched(tree, k);
@@ -213,7 +208,7 @@ static void keep_nodes(struct evidence *e, struct calltree *tree)
 			.node = i,
 			.calls = (double)n->calls,
 			.yields = (double)tree->yields[i],
-			.cpu = (double)n->self[SNAPSHOT_CPU],
+			.cpu = stolen * (double)n->self[SNAPSHOT_CPU],
 			.taken = e->scratch[i].taken,
 		};
 
@@ -257,26 +252,14 @@ static void share_gap(struct evidence *e)
 	e->gap_ns -= half;
 }
 
-/* length_ns: of a window with these calls and own CPU time */
-static double missed_calls(const struct folding *w, double cpu, double length_ns, double hit_ns)
+int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs,
+		  const struct evidence_window *given)
 {
-	const double each = cost_each(hit_ns) * w->events;
-	double own, part;
-
-	if (each <= 0)
-		return 0;
-	own = cost_undisturbed(cost_cold(hit_ns), w->events, fmax(cpu - each, 0), 1);
-	part = fmin(1, (cpu - own) / length_ns);
-	/* Of 1 / x, such that two errors reach as far as two errors of x do. */
-	return cost_slowness(hit_ns) * w->events / 2 * part / (1 - fmin(2 * part, 0.95));
-}
-
-int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs, uint64_t length_ns,
-		  const struct cost *cost, double scale)
-{
+	const double times = given->times;
+	double stolen;
 	struct folding w = {0};
 
-	if (!length_ns)
+	if (!given->length_ns)
 		return 0;
 	if (reserve_nodes(e, tree) || reserve_funcs(e, nfuncs))
 		return -ENOMEM;
@@ -285,17 +268,19 @@ int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs, ui
 		return -ENOMEM;
 	share_gap(e);
 	end_last(e);
-	sum_nodes(e, tree, cost, &w);
-	e->last.length = (double)length_ns;
+	sum_nodes(e, tree, given->cost, &w);
+	/* A hypervisor may have had the CPU meanwhile, which no event shows. */
+	stolen = w.raw > given->cpu_ns ? given->cpu_ns / w.raw : 1;
+	w.raw *= stolen;
+	e->last.length = given->length_ns;
 	e->last.raw = w.raw;
 	e->last.taken = w.taken;
-	e->last.cpu = fmax(0, w.raw - scale * cost_factor(&w, scale * w.taken) * w.taken);
+	e->last.cpu = fmax(0, w.raw - times * cost_factor(&w, times * w.taken) * w.taken);
 	e->last.calls = w.events / 2;
-	e->last.missed = missed_calls(&w, e->last.cpu, (double)length_ns, scale * cost_enter(cost));
 	progress_add_window(e);
 	e->seen_cpu += e->last.cpu;
-	keep_nodes(e, tree);
-	last_raise(e, (double)length_ns + e->gap_ns);
+	keep_nodes(e, tree, stolen);
+	last_raise(e, given->length_ns + e->gap_ns);
 	e->gap_ns = 0;
 	e->partial = true;
 	return 0;

@@ -45,7 +45,6 @@ struct evidence_last {
 	double raw, taken; /* with it; and that time, from measured costs */
 	bool marked;	   /* marks were counted */
 	double calls, marks;
-	double missed; /* calls: see evidence.c */
 };
 
 /* Sums over windows in which marks were counted, of calls c of all functions and marks m */
@@ -96,9 +95,7 @@ struct evidence {
 	double all_raw, all_taken; /* with the probes' time; and that time, from measured costs */
 	uint64_t windows; /* number of windows that represent more than themselves */
 	double size, size2;		    /* sums over them, of CPU time and its square */
-	double length, length2, length_cpu; /* the same of elapsed time, and of both */
 	double calls;			    /* of all functions in all windows, weighted */
-	double missed; /* the same of calls that slow traps may have kept out */
 	struct evidence_progress progress;
 };
 
@@ -128,12 +125,17 @@ static inline void evidence_mark(struct evidence *e)
 void evidence_set_marks(struct evidence *e, uint64_t total, double per_ns);
 
 /*
- * End a window that shows length_ns of the program's own time, and move the tree's figures here. Hits cost
- * `scale` times cost, which may be unknown. -ENOMEM: nothing has changed, and the next window includes this
+ * End a window, and move the tree's figures here. -ENOMEM: nothing has changed, and the next window includes this
  * one.
  */
-int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs, uint64_t length_ns,
-		  const struct cost *cost, double scale);
+struct evidence_window {
+	double length_ns;	 /* what it shows of the program's own time */
+	double cpu_ns;		 /* CPU time that the process used in it, at most */
+	const struct cost *cost; /* of a hit, as measured; may be unknown */
+	double times;		 /* hits took as many times as long */
+};
+int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs,
+		  const struct evidence_window *given);
 /*
  * The same for a stretch. light: its probes took so little that it shows the program's times; else samples
  * do. The time before it belongs to the window before. -ENOMEM as above.

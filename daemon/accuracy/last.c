@@ -99,9 +99,6 @@ static void raise_errors(struct evidence *e, double from, double to)
 	e->windows += from <= 1;
 	e->size += g.sum * last->cpu;
 	e->size2 += g.square * last->cpu * last->cpu;
-	e->length += g.sum * last->length;
-	e->length2 += g.square * last->length * last->length;
-	e->length_cpu += g.square * last->length * last->cpu;
 	if (last->marked)
 		raise_marked(&e->progress.marked, last, &g);
 	for (uint32_t k = 0; k < last->nfuncs; k++) {
@@ -146,7 +143,6 @@ void last_raise(struct evidence *e, double ns)
 	e->all_raw += by * last->raw;
 	e->all_taken += by * last->taken;
 	e->calls += by * last->calls;
-	e->missed += by * last->missed;
 	if (!last->marked)
 		return;
 	e->progress.marked.all_calls += by * last->calls;

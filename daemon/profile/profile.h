@@ -112,15 +112,15 @@ void profile_end(struct profile *p, uint64_t ts);
  * A target whose probes are limited (accuracy/evidence.h). in_windows: from ts on (ns), samples and waits
  * count; before any of the following, and again after an end. A pause is an end after which code objects
  * stay known, because the ends of code objects are still reported; samples and waits go on. After the
- * pause, fold moves the window's figures to the evidence: length_ns of the program's own time, with
- * hits that cost `times` cost; or keep those of a stretch, which is light if its probes have taken little of
+ * pause, fold moves the window's figures to the evidence; or keep those of a stretch, which is light if its probes have taken little of
  * the process's CPU time in it. gap: ns without tracing before the window that
  * begins; own_cpu: CPU time in ns of the target itself, outside of stretches.
  */
 struct cost;
 void profile_in_windows(struct profile *p, uint64_t ts);
 void profile_pause(struct profile *p, uint64_t ts);
-void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double times);
+struct evidence_window;
+void profile_fold(struct profile *p, const struct evidence_window *w);
 /* Scales the costs given to folds so far by `times`. */
 void profile_costs_change(struct profile *p, double times);
 bool profile_is_light(const struct profile *p, uint64_t cpu_ns);

@@ -592,26 +592,42 @@ static uint32_t caller_of(const struct profile *p, uint32_t node)
 
 /*
  * Samples show Python functions only. Windows show how the time of a function is divided between itself and the
- * C functions that it calls.
+ * C functions that it calls. Sums up what both show of each function; the last row is outside Python.
  */
-static void divide_samples(const struct taker *t, double *own)
+static int divide_samples(const struct taker *t, double *own, struct calls_row *rows)
 {
 	const struct profile *p = t->p;
+	const struct calltree *tree = &p->rb.tree;
+	const uint32_t nfuncs = p->codes.funcs.n;
 	_cleanup_free_ double *group = calloc((size_t)p->evidence.n + 1, sizeof(*group));
 
-	for (uint32_t i = 0; i < p->evidence.n && group; i++) {
+	if (!group)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->evidence.n; i++) {
 		const struct evidence_node *n = &p->evidence.nodes[i];
+		const uint32_t at = caller_of(p, i), func = tree->nodes[at].func;
+		struct calls_row *row = &rows[func == SNAPSHOT_NONE ? nfuncs : func];
 
 		own[i] = fmax(0, n->cpu - p->accuracy.times * n->taken);
-		group[caller_of(p, i)] += own[i];
+		group[at] += own[i];
+		row->cpu += n->cpu;
+		row->taken += n->taken;
+		row->intervals += n->calls;
+		row->samples += (double)n->samples + (is_light(p) ? 0 : (double)n->within);
+		if (tree->parents[i] != NODE_NONE) {
+			const uint32_t caller = tree->nodes[caller_of(p, tree->parents[i])].func;
+
+			rows[caller == SNAPSHOT_NONE ? nfuncs : caller].intervals += n->calls;
+		}
 	}
-	for (uint32_t i = p->evidence.n; group && i-- > 0;) {
+	for (uint32_t i = p->evidence.n; i-- > 0;) {
 		const uint32_t at = caller_of(p, i);
 		const struct evidence_node *n = &p->evidence.nodes[at];
-		const uint64_t ns = n->samples + (is_light(p) ? 0 : n->within);
+		const double ns = (double)n->samples + (is_light(p) ? 0 : (double)n->within);
 
-		own[i] = group[at] > 0 ? (double)ns * own[i] / group[at] : i == at ? (double)ns : 0;
+		own[i] = group[at] > 0 ? ns * own[i] / group[at] : i == at ? ns : 0;
 	}
+	return 0;
 }
 
 /* All targets have room if one needs it. */
@@ -631,20 +647,26 @@ static int take_rest(struct taker *t, struct snapshot_target *target)
 {
 	const struct profile *p = t->p;
 	const struct evidence *e = &p->evidence;
+	const size_t nrows = (size_t)p->codes.funcs.n + 1;
 	_cleanup_free_ double *own = calloc((size_t)e->n + 1, sizeof(*own));
-	struct snapshot_rest *rest = t->s->rest;
+	_cleanup_free_ struct calls_row *rows = calloc(nrows, sizeof(*rows));
 
-	if (!own)
+	if (!own || !rows || divide_samples(t, own, rows) < 0)
 		return -ENOMEM;
-	t->calls = calls_estimate(e, cost_enter(&target->cost), p->accuracy.times,
-				  p->accuracy.error);
-	divide_samples(t, own);
+	t->calls = calls_estimate(e, &(struct calls_given){
+					     .rows = rows,
+					     .n = nrows,
+					     .hit_ns = cost_enter(&target->cost),
+					     .times = p->accuracy.times,
+					     .error = p->accuracy.error,
+					     .period_ns = (double)target->estimate.period_ns,
+				     });
 	for (uint32_t i = 0; i < e->n; i++) {
 		struct snapshot_rest *to;
 
 		if (t->node_map[i] == SNAPSHOT_NONE)
 			continue;
-		to = &rest[t->node_map[i]];
+		to = &t->s->rest[t->node_map[i]];
 		to->calls = rounded(t->calls.factor * e->nodes[i].calls);
 		to->yields = rounded(t->calls.factor * e->nodes[i].yields);
 		to->cpu = (uint64_t)own[i];

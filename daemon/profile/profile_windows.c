@@ -23,10 +23,10 @@ void profile_in_windows(struct profile *p, uint64_t ts)
 	(void)calltree_keep_touched(&p->rb.tree);
 }
 
-void profile_fold(struct profile *p, uint64_t length_ns, const struct cost *cost, double times)
+void profile_fold(struct profile *p, const struct evidence_window *w)
 {
 	/* Out of memory: the figures stay in the tree until the next fold. */
-	(void)evidence_fold(&p->evidence, &p->rb.tree, p->codes.funcs.n, length_ns, cost, times);
+	(void)evidence_fold(&p->evidence, &p->rb.tree, p->codes.funcs.n, w);
 }
 
 void profile_costs_change(struct profile *p, double times)

@@ -46,6 +46,7 @@ struct windowed {
 	uint64_t since_cpu_ns, since_taken_ns; /* its CPU time, and the probes' */
 	uint64_t opened_overhead_ns;	       /* probes' time when the window was opened */
 	uint64_t opened_traps;		       /* samples of it */
+	uint64_t opened_cpu_ns;
 	struct probe_latency opened_latency;
 	double opened_scale, opened_times; /* of the costs that limit the window: by latency, by samples */
 	/*

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "accuracy/evidence.h"
 #include "session/collector.h"
 #include "session/tracee.h"
 #include "session/windowed.h"
@@ -146,6 +147,7 @@ static int open_window(struct tracee *t, struct diag *diag)
 		count_cpu(t);
 	w->links_ns += (uint64_t)windows_link_ns(&w->ctl);
 	w->opened_overhead_ns = t->overhead_ns;
+	w->opened_cpu_ns = t->cpu_ns;
 	w->opened_traps = tracee_traps(t);
 	w->opened_latency = tracee_latency(t);
 	w->opened_scale = tracee_scale(t, NULL);
@@ -213,7 +215,13 @@ static void end_window(struct tracee *t, bool last)
 	own = more(more(ts, t->started_ns), taken);
 	if (w->ctl.length_ns) {
 		count_cpu_read(t);
-		profile_fold(t->profile, shown, &cost, times_of(w, &error));
+		profile_fold(t->profile,
+			     &(struct evidence_window){
+				     .length_ns = (double)shown,
+				     .cpu_ns = (double)more(w->closed_cpu_ns, w->opened_cpu_ns),
+				     .cost = &cost,
+				     .times = times_of(w, &error),
+			     });
 		/* It was closed late: the time beyond its planned length belongs to the next gap. */
 		profile_gap(t->profile, more(own, shown));
 	} else {

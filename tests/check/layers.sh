@@ -29,7 +29,7 @@ push interval clickhouse format snapshot stats target
 verify target elf python plan inspect probe event profile stats snapshot
 slow profile stack event snapshot stats format
 timeline slow profile stack event snapshot stats format
-session target elf python plan inspect probe event profile stats snapshot verify timeline slow
+session target elf python plan inspect probe event accuracy profile stats snapshot verify timeline slow
 server session format snapshot stats timeline slow interval history push
 run server session format snapshot continuous history interval push
 doctor target python plan inspect probe session verify
