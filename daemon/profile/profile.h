@@ -154,6 +154,8 @@ uint64_t profile_taken(const struct profile *p);
  * target time.
  */
 uint64_t profile_samples(const struct profile *p);
+/* Returns the CPU time of all threads since the last clear, as far as it was seen, in ns. */
+uint64_t profile_cpu(const struct profile *p);
 uint64_t profile_window_end(struct profile *p, uint64_t ts, uint64_t cpu_ns, double scale);
 /*
  * Returns the time that a window without a limit has covered since the last call, so that it can be

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The cost of a target's probes: the calibrated cost, the current cost, and the CPU time that
- * probes have taken so far. See tracee.h. Also stops a target whose probes exceed --stop-above
+ * observing has taken so far. See tracee.h. Also stops a target whose overhead exceeds --stop-above
  * (breaker.h).
  */
 #include "base/clock.h"
 #include "session/collector.h"
 #include "session/tracee.h"
+#include "session/windowed.h"
 
 /* The cost per hit that window planning assumes until the calibration has finished. */
 static const struct cost cost_guess = {
@@ -26,6 +27,34 @@ static double pair_of(const struct cost *c)
 	       c->after[COST_LEAVE];
 }
 
+static uint64_t more(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+uint64_t tracee_samples_ns(const struct tracee *t)
+{
+	return (uint64_t)COST_SAMPLE_NS * (profile_samples(t->profile) + tracee_traps(t));
+}
+
+/* What was taken so far, without marks, which come and go. The slowdown is that after hits. */
+static uint64_t taken_ns(const struct tracee *t)
+{
+	return t->overhead_ns + (uint64_t)cost_cold((double)t->overhead_ns) + tracee_samples_ns(t) +
+	       t->windowed.links_ns;
+}
+
+/* What was taken so far was at another cost, too. */
+static void change_costs(struct tracee *t, double times)
+{
+	struct taken *k = &t->taken;
+
+	tracee_taken_read(t);
+	t->collector->costs_change(t, times);
+	k->ns = more(k->ns + taken_ns(t), k->read_ns);
+	k->read_ns = taken_ns(t);
+}
+
 void tracee_take_cost(struct tracee *t)
 {
 	const struct cost before = tracee_cost(t);
@@ -38,7 +67,7 @@ void tracee_take_cost(struct tracee *t)
 		return;
 	t->cost_taken = true;
 	if (t->collector->costs_change && pair_of(&before) > 0)
-		t->collector->costs_change(t, pair_of(&c) / pair_of(&before));
+		change_costs(t, pair_of(&c) / pair_of(&before));
 	t->cost = c;
 	tracee_update_cost(t);
 }
@@ -128,6 +157,11 @@ void tracee_account_costs(struct tracee *t)
 	tracee_update_cost(t);
 }
 
+void tracee_costs_change(struct tracee *t, double times)
+{
+	t->overhead_ns = (uint64_t)(times * (double)t->overhead_ns);
+}
+
 /* The CPU time without any call after which a warning is reported. */
 #define NO_CALLS_NS 1000000000ull
 
@@ -143,21 +177,111 @@ static void look_for_calls(struct tracee *t)
 	tracee_warn_text(t);
 }
 
+static uint64_t marks_ns(const struct tracee *t)
+{
+	return windowed_marks_ns(t) + collector_pace_marks_ns(t);
+}
+
+/*
+ * If the process has ended and its parent was told before, its clock is gone; what is known of its
+ * threads remains.
+ */
+static uint64_t read_clock(const struct tracee *t)
+{
+	uint64_t ns = t->taken.read_cpu_ns;
+
+	if (!clock_process_cpu_ns(t->target->pid, &ns) && t->ends)
+		return ns + more(profile_cpu(t->profile), t->taken.cpu_ns);
+	return ns;
+}
+
+void tracee_taken_begin(struct tracee *t)
+{
+	struct taken *k = &t->taken;
+
+	k->read_ns = taken_ns(t);
+	k->read_marks_ns = marks_ns(t);
+	k->read_cpu_ns = read_clock(t);
+	k->second_ns = k->second_cpu_ns = k->lately_ns = k->lately_cpu_ns = 0;
+}
+
+void tracee_taken_read(struct tracee *t)
+{
+	struct taken *k = &t->taken;
+	const struct taken before = *k;
+	uint64_t taken, cpu;
+
+	if (!tracee_is_on(t))
+		return;
+	tracee_account_events(t);
+	k->read_ns = taken_ns(t);
+	k->read_marks_ns = marks_ns(t);
+	taken = more(k->read_ns, before.read_ns) + more(k->read_marks_ns, before.read_marks_ns);
+	k->ns += taken;
+	k->second_ns += taken;
+	if (t->state != SESSION_TRACING && !t->ends)
+		return;
+	k->read_cpu_ns = read_clock(t);
+	cpu = more(k->read_cpu_ns, before.read_cpu_ns);
+	k->cpu_ns += cpu;
+	k->second_cpu_ns += cpu;
+}
+
+void tracee_taken_clear(struct tracee *t)
+{
+	struct taken *k = &t->taken;
+
+	tracee_account_events(t);
+	k->read_ns = taken_ns(t);
+	k->read_marks_ns = marks_ns(t);
+	k->read_cpu_ns = read_clock(t);
+	k->ns = k->cpu_ns = 0;
+}
+
+uint64_t tracee_own_cpu(const struct tracee *t)
+{
+	return more(t->taken.cpu_ns, t->taken.ns);
+}
+
+double tracee_overhead_lately(const struct tracee *t)
+{
+	const struct taken *k = &t->taken;
+	double ret;
+
+	if (t->state != SESSION_TRACING)
+		return 0;
+	ret = snapshot_overhead(k->lately_ns, more(k->lately_cpu_ns, k->lately_ns));
+	if (ret < 0)
+		ret = snapshot_overhead(k->ns, tracee_own_cpu(t));
+	return ret > 0 ? ret : 0;
+}
+
+/*
+ * The part of what was taken before that still counts after another second. Of a second alone, the
+ * overhead is 2 % without a window and 47 % with one.
+ */
+#define LATELY_KEPT 0.8
+
+static void smooth(uint64_t *lately, uint64_t *second)
+{
+	*lately = (uint64_t)(LATELY_KEPT * (double)*lately) + *second;
+	*second = 0;
+}
+
 void tracee_sample_overhead(struct tracee *t)
 {
-	double cpu, probes;
-	uint64_t taken;
+	struct taken *k = &t->taken;
+	double taken, cpu;
 
 	tracee_account(t);
-	cpu = (double)(t->cpu_ns - t->rate_cpu_ns);
-	taken = windowed_taken(t);
-	probes = (double)(taken - t->rate_overhead_ns);
-	t->rate_cpu_ns = t->cpu_ns;
-	t->rate_overhead_ns = taken;
-	t->overhead = cpu > probes ? probes / (cpu - probes) : probes > 0 ? 1 : 0;
+	tracee_taken_read(t);
+	taken = (double)k->second_ns;
+	cpu = (double)k->second_cpu_ns;
+	smooth(&k->lately_ns, &k->second_ns);
+	smooth(&k->lately_cpu_ns, &k->second_cpu_ns);
 	look_for_calls(t);
 	if (t->state == SESSION_TRACING &&
-	    breaker_trips(&t->breaker, t->opts.stop_above, probes, cpu - probes, t->rate_ns,
+	    breaker_trips(&t->breaker, t->opts.stop_above, taken, cpu - taken, t->rate_ns,
 			  tracee_unix_now())) {
 		tracee_stop(t);
 		tracee_warn_text(t);

@@ -273,6 +273,7 @@ int tracee_start(struct tracee *t, struct diag *diag)
 				"process %d has ended", t->target->pid);
 	r = tracee_check_program(t, diag);
 	tracee_account(t);
+	tracee_taken_begin(t);
 	if (!t->has_started) {
 		/*
 		 * The time before the first start, in which costs are measured, is not part of the
@@ -413,6 +414,7 @@ static void clear_at(struct tracee *t, uint64_t now, uint64_t unix_now)
 	t->traced_ns = 0;
 	if (t->collector->clear)
 		t->collector->clear(t);
+	tracee_taken_clear(t);
 	t->started_ns = t->started_ns ? now : 0;
 	t->fork_gap_ns = t->exec_gap_ns = t->hold_gap_ns = 0;
 	t->execs = 0;
@@ -611,7 +613,9 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 		.exec_gap_ns = t->exec_gap_ns,
 		.children = t->children,
 	};
-	ret->overhead = t->state == SESSION_TRACING ? t->overhead : 0;
+	ret->overhead = tracee_overhead_lately(t);
+	ret->overhead_ns = t->taken.ns;
+	ret->own_cpu_ns = tracee_own_cpu(t);
 	ret->windows = tracee_windows(t, now);
 	tracee_losses(t, ret->losses);
 	ret->lost = ret->losses[PYP_LOSS_lost_events];
@@ -650,6 +654,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	if (!t->opts.light)
 		tracee_warn(t);
 	strangers_warnings(t, warnings, sizeof(warnings));
+	tracee_taken_read(t);
 	scale = tracee_scale(t, NULL);
 	python_build_id_hex(t->python, hex);
 	*slot = (struct snapshot_target){
@@ -679,6 +684,8 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.end_unix_ns = t->first_unix_ns + (now - t->first_ns),
 		.traced_ns = traced_until(t, now),
 		.decode_errors = t->decode_errors,
+		.overhead_ns = t->taken.ns,
+		.own_cpu_ns = tracee_own_cpu(t),
 		.cost = cost_scaled(&t->cost, scale),
 		.cost_scale = scale,
 		.windows = tracee_windows(t, now),
