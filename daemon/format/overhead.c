@@ -19,14 +19,12 @@ static int decimals(double seconds)
 bool overhead_text(uint64_t overhead_ns, uint64_t own_cpu_ns, bool several, char out[OVERHEAD_TEXT])
 {
 	const double ratio = snapshot_overhead(overhead_ns, own_cpu_ns);
-	const double percent = 100 * ratio, taken = (double)overhead_ns / 1e9,
-		     own = (double)own_cpu_ns / 1e9;
+	const double taken = (double)overhead_ns / 1e9, own = (double)own_cpu_ns / 1e9;
 
 	out[0] = '\0';
 	if (ratio < 0)
 		return false;
-	snprintf(out, OVERHEAD_TEXT, "%.*f %% of the process%s own CPU time (%.*f s of %.*f s)",
-		 percent < 1 ? 2 : percent < 100, percent, several ? "es'" : "'s", decimals(taken),
-		 taken, decimals(own), own);
+	snprintf(out, OVERHEAD_TEXT, "%.1f %% of the process%s own CPU time (%.*f s of %.*f s)",
+		 100 * ratio, several ? "es'" : "'s", decimals(taken), taken, decimals(own), own);
 	return true;
 }
