@@ -12,6 +12,7 @@
  * "3.1 % of the process's own CPU time (0.25 s of 8.1 s)". several: of several processes. Returns
  * false if it is unknown; out is "" then.
  */
-bool overhead_text(uint64_t overhead_ns, uint64_t own_cpu_ns, bool several, char out[OVERHEAD_TEXT]);
+bool overhead_text(uint64_t overhead_ns, uint64_t own_cpu_ns, bool several,
+		   char out[OVERHEAD_TEXT]);
 
 #endif

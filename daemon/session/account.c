@@ -4,6 +4,8 @@
  * observing has taken so far. See tracee.h. Also stops a target whose overhead exceeds --stop-above
  * (breaker.h).
  */
+#include <math.h>
+
 #include "base/clock.h"
 #include "session/collector.h"
 #include "session/tracee.h"
@@ -27,34 +29,6 @@ static double pair_of(const struct cost *c)
 	       c->after[COST_LEAVE];
 }
 
-static uint64_t more(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
-}
-
-uint64_t tracee_samples_ns(const struct tracee *t)
-{
-	return (uint64_t)COST_SAMPLE_NS * (profile_samples(t->profile) + tracee_traps(t));
-}
-
-/* What was taken so far, without marks, which come and go. The slowdown is that after hits. */
-static uint64_t taken_ns(const struct tracee *t)
-{
-	return t->overhead_ns + (uint64_t)cost_cold((double)t->overhead_ns) + tracee_samples_ns(t) +
-	       t->windowed.links_ns;
-}
-
-/* What was taken so far was at another cost, too. */
-static void change_costs(struct tracee *t, double times)
-{
-	struct taken *k = &t->taken;
-
-	tracee_taken_read(t);
-	t->collector->costs_change(t, times);
-	k->ns = more(k->ns + taken_ns(t), k->read_ns);
-	k->read_ns = taken_ns(t);
-}
-
 void tracee_take_cost(struct tracee *t)
 {
 	const struct cost before = tracee_cost(t);
@@ -67,7 +41,7 @@ void tracee_take_cost(struct tracee *t)
 		return;
 	t->cost_taken = true;
 	if (t->collector->costs_change && pair_of(&before) > 0)
-		change_costs(t, pair_of(&c) / pair_of(&before));
+		t->collector->costs_change(t, pair_of(&c) / pair_of(&before));
 	t->cost = c;
 	tracee_update_cost(t);
 }
@@ -159,7 +133,10 @@ void tracee_account_costs(struct tracee *t)
 
 void tracee_costs_change(struct tracee *t, double times)
 {
-	t->overhead_ns = (uint64_t)(times * (double)t->overhead_ns);
+	tracee_taken_read(t);
+	t->taken.hits *= times;
+	t->taken_now.hits *= times;
+	t->taken_lately.hits *= times;
 }
 
 /* The CPU time without any call after which a warning is reported. */
@@ -177,83 +154,122 @@ static void look_for_calls(struct tracee *t)
 	tracee_warn_text(t);
 }
 
-static uint64_t marks_ns(const struct tracee *t)
+uint64_t tracee_samples_ns(const struct tracee *t)
 {
-	return windowed_marks_ns(t) + collector_pace_marks_ns(t);
+	return (uint64_t)COST_SAMPLE_NS * (profile_samples(t->profile) + tracee_traps(t));
 }
 
 /*
  * If the process has ended and its parent was told before, its clock is gone; what is known of its
  * threads remains.
  */
-static uint64_t read_clock(const struct tracee *t)
+static double read_clock(const struct tracee *t)
 {
-	uint64_t ns = t->taken.read_cpu_ns;
+	uint64_t ns;
 
-	if (!clock_process_cpu_ns(t->target->pid, &ns) && t->ends)
-		return ns + more(profile_cpu(t->profile), t->taken.cpu_ns);
-	return ns;
+	if (clock_process_cpu_ns(t->target->pid, &ns))
+		return (double)ns;
+	return t->taken_read.cpu +
+	       (t->ends ? fmax(0, (double)profile_cpu(t->profile) - t->taken.cpu) : 0);
+}
+
+/* All of it so far. Marks are apart: they come and go, with their numbers. */
+static struct taken read_taken(struct tracee *t)
+{
+	tracee_account_events(t);
+	t->marks_read = (double)(windowed_marks_ns(t) + collector_pace_marks_ns(t));
+	return (struct taken){.hits = (double)t->overhead_ns,
+			      .other = (double)(tracee_samples_ns(t) + t->windowed.links_ns),
+			      .traps = (double)tracee_traps(t),
+			      .cpu = read_clock(t)};
+}
+
+static void taken_add(struct taken *to, double kept, const struct taken *more)
+{
+	to->hits = kept * to->hits + more->hits;
+	to->other = kept * to->other + more->other;
+	to->traps = kept * to->traps + more->traps;
+	to->cpu = kept * to->cpu + more->cpu;
 }
 
 void tracee_taken_begin(struct tracee *t)
 {
-	struct taken *k = &t->taken;
-
-	k->read_ns = taken_ns(t);
-	k->read_marks_ns = marks_ns(t);
-	k->read_cpu_ns = read_clock(t);
-	k->second_ns = k->second_cpu_ns = k->lately_ns = k->lately_cpu_ns = 0;
-}
-
-void tracee_taken_read(struct tracee *t)
-{
-	struct taken *k = &t->taken;
-	const struct taken before = *k;
-	uint64_t taken, cpu;
-
-	if (!tracee_is_on(t))
-		return;
-	tracee_account_events(t);
-	k->read_ns = taken_ns(t);
-	k->read_marks_ns = marks_ns(t);
-	taken = more(k->read_ns, before.read_ns) + more(k->read_marks_ns, before.read_marks_ns);
-	k->ns += taken;
-	k->second_ns += taken;
-	if (t->state != SESSION_TRACING && !t->ends)
-		return;
-	k->read_cpu_ns = read_clock(t);
-	cpu = more(k->read_cpu_ns, before.read_cpu_ns);
-	k->cpu_ns += cpu;
-	k->second_cpu_ns += cpu;
+	t->taken_read = read_taken(t);
+	t->taken_now = t->taken_lately = (struct taken){0};
 }
 
 void tracee_taken_clear(struct tracee *t)
 {
-	struct taken *k = &t->taken;
-
-	tracee_account_events(t);
-	k->read_ns = taken_ns(t);
-	k->read_marks_ns = marks_ns(t);
-	k->read_cpu_ns = read_clock(t);
-	k->ns = k->cpu_ns = 0;
+	t->taken_read = read_taken(t);
+	t->taken = (struct taken){0};
 }
 
-uint64_t tracee_own_cpu(const struct tracee *t)
+void tracee_taken_read(struct tracee *t)
 {
-	return more(t->taken.cpu_ns, t->taken.ns);
+	const struct taken before = t->taken_read;
+	const double marks = t->marks_read;
+	struct taken more;
+
+	if (!tracee_is_on(t))
+		return;
+	t->taken_read = read_taken(t);
+	more = (struct taken){
+		.hits = fmax(0, t->taken_read.hits - before.hits),
+		.other = fmax(0, t->taken_read.other - before.other) +
+			 fmax(0, t->marks_read - marks),
+		.traps = fmax(0, t->taken_read.traps - before.traps),
+		.cpu = fmax(0, t->taken_read.cpu - before.cpu),
+	};
+	/* After a stop, the last records are read while it runs undisturbed. */
+	if (t->state != SESSION_TRACING && !t->ends)
+		more.cpu = 0;
+	taken_add(&t->taken, 1, &more);
+	taken_add(&t->taken_now, 1, &more);
+}
+
+/* So many samples on hits show better what hits took than their number does. */
+#define TRAPS_LEAST 100.0
+
+/*
+ * Returns the CPU time of the target without what was taken from it and the slowdown after hits, in ns;
+ * 0: not known.
+ */
+static double own_cpu(const struct tracee *t, const struct taken *k)
+{
+	const bool by_samples = t->collector->sampling == PYP_SAMPLING_BESIDE &&
+				k->traps >= TRAPS_LEAST;
+	const double hits = by_samples ? k->traps * (double)t->period_ns : k->hits;
+	const double hit = event_cost(t), n = hits / hit;
+	const double rest = k->cpu - hits - k->other - n * cost_each(hit);
+
+	return rest > 0 ? cost_undisturbed(cost_cold(hit), n, rest, 1) : 0;
+}
+
+static double overhead_of(const struct tracee *t, const struct taken *k)
+{
+	const double own = own_cpu(t, k);
+
+	return snapshot_overhead((uint64_t)(k->cpu - own), (uint64_t)own);
+}
+
+void tracee_overhead(const struct tracee *t, uint64_t *ret_overhead_ns, uint64_t *ret_own_cpu_ns)
+{
+	const double own = own_cpu(t, &t->taken);
+
+	*ret_overhead_ns = (uint64_t)(t->taken.cpu - own);
+	*ret_own_cpu_ns = (uint64_t)own;
 }
 
 double tracee_overhead_lately(const struct tracee *t)
 {
-	const struct taken *k = &t->taken;
 	double ret;
 
 	if (t->state != SESSION_TRACING)
 		return 0;
-	ret = snapshot_overhead(k->lately_ns, more(k->lately_cpu_ns, k->lately_ns));
+	ret = overhead_of(t, &t->taken_lately);
 	if (ret < 0)
-		ret = snapshot_overhead(k->ns, tracee_own_cpu(t));
-	return ret > 0 ? ret : 0;
+		ret = overhead_of(t, &t->taken);
+	return fmax(0, ret);
 }
 
 /*
@@ -262,27 +278,19 @@ double tracee_overhead_lately(const struct tracee *t)
  */
 #define LATELY_KEPT 0.8
 
-static void smooth(uint64_t *lately, uint64_t *second)
-{
-	*lately = (uint64_t)(LATELY_KEPT * (double)*lately) + *second;
-	*second = 0;
-}
-
 void tracee_sample_overhead(struct tracee *t)
 {
-	struct taken *k = &t->taken;
-	double taken, cpu;
+	double own, cpu;
 
 	tracee_account(t);
 	tracee_taken_read(t);
-	taken = (double)k->second_ns;
-	cpu = (double)k->second_cpu_ns;
-	smooth(&k->lately_ns, &k->second_ns);
-	smooth(&k->lately_cpu_ns, &k->second_cpu_ns);
+	own = own_cpu(t, &t->taken_now);
+	cpu = t->taken_now.cpu;
+	taken_add(&t->taken_lately, LATELY_KEPT, &t->taken_now);
+	t->taken_now = (struct taken){0};
 	look_for_calls(t);
-	if (t->state == SESSION_TRACING &&
-	    breaker_trips(&t->breaker, t->opts.stop_above, taken, cpu - taken, t->rate_ns,
-			  tracee_unix_now())) {
+	if (t->state == SESSION_TRACING && breaker_trips(&t->breaker, t->opts.stop_above, cpu - own,
+							 own, t->rate_ns, tracee_unix_now())) {
 		tracee_stop(t);
 		tracee_warn_text(t);
 	}

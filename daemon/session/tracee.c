@@ -614,8 +614,7 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 		.children = t->children,
 	};
 	ret->overhead = tracee_overhead_lately(t);
-	ret->overhead_ns = t->taken.ns;
-	ret->own_cpu_ns = tracee_own_cpu(t);
+	tracee_overhead(t, &ret->overhead_ns, &ret->own_cpu_ns);
 	ret->windows = tracee_windows(t, now);
 	tracee_losses(t, ret->losses);
 	ret->lost = ret->losses[PYP_LOSS_lost_events];
@@ -684,13 +683,12 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.end_unix_ns = t->first_unix_ns + (now - t->first_ns),
 		.traced_ns = traced_until(t, now),
 		.decode_errors = t->decode_errors,
-		.overhead_ns = t->taken.ns,
-		.own_cpu_ns = tracee_own_cpu(t),
 		.cost = cost_scaled(&t->cost, scale),
 		.cost_scale = scale,
 		.windows = tracee_windows(t, now),
 		.waits.gil_known = t->gils > 0,
 	};
+	tracee_overhead(t, &slot->overhead_ns, &slot->own_cpu_ns);
 	tracee_losses(t, slot->losses);
 	if (t->collector->report)
 		t->collector->report(t, slot);

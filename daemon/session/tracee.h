@@ -61,12 +61,11 @@ struct windowed {
 	uint64_t marks_cleared;	       /* kept marks' hits at the last clear */
 };
 
-/* What observing took from a target, and its CPU time, while it was observed (session/account.c). */
+/* What observing took from a target in some time, and its CPU time, which includes that; in ns. */
 struct taken {
-	uint64_t ns, cpu_ns; /* since the start or the last clear; cpu_ns includes ns */
-	uint64_t second_ns, second_cpu_ns;		/* since the last rate sample */
-	uint64_t lately_ns, lately_cpu_ns;		/* at the last rate sample, smoothed */
-	uint64_t read_ns, read_marks_ns, read_cpu_ns;	/* as last read */
+	double hits, other; /* hits: estimated by their number; other: samples, windows, marks */
+	double traps;	    /* samples that fell on hits */
+	double cpu;
 };
 
 struct tracee {
@@ -146,7 +145,10 @@ struct tracee {
 	uint64_t cpu_ns;			/* the process's CPU time, as last read */
 	uint64_t overhead_ns;			/* estimated time of hits in it */
 	uint64_t overhead_events;		/* number of events it includes */
-	struct taken taken;
+	/* While it was observed: since the start or the last clear, since the last rate sample, and,
+	 * smoothed, at that time. read: as last read, since it exists; marks: in other. */
+	struct taken taken, taken_now, taken_lately, taken_read;
+	double marks_read;
 	struct timeline *timeline; /* borrowed; NULL: none is taken */
 	uint32_t timeline_source;
 	struct slow *slow; /* borrowed; NULL: slow calls are not recorded */
@@ -282,14 +284,14 @@ void tracee_account_events(struct tracee *t);
 /*
  * The overhead: everything that observing takes from the target. begin: observing starts now. read:
  * brings t->taken up to date, while observing. clear: forgets what was before; after a collector's
- * own clear. lately: of the last seconds, as a fraction of the target's own CPU time; 0: none, or not
- * observed. own: t->taken's CPU time without what was taken.
+ * own clear. overhead: since then, see struct snapshot_target. lately: of the last seconds, as a
+ * fraction of the target's own CPU time; 0: none, or not observed.
  */
 void tracee_taken_begin(struct tracee *t);
 void tracee_taken_read(struct tracee *t);
 void tracee_taken_clear(struct tracee *t);
+void tracee_overhead(const struct tracee *t, uint64_t *ret_overhead_ns, uint64_t *ret_own_cpu_ns);
 double tracee_overhead_lately(const struct tracee *t);
-uint64_t tracee_own_cpu(const struct tracee *t);
 /* Returns the time that samples have taken so far, ns. */
 uint64_t tracee_samples_ns(const struct tracee *t);
 /* Called about once a second; stops the target if its overhead exceeds --stop-above. */
