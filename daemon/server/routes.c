@@ -107,9 +107,8 @@ static int handle_status(struct routes_ctx *ctx, const struct request *rq, pid_t
 	return response_set_json(
 		rs, 200,
 		json_pack("{s:s, s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}",
-			  "program",
-			  "pyprofd", "version", PYPROF_VERSION, "pid", (int)getpid(), "uptime_ns",
-			  uptime, "http", http_json(ctx), "dropped_clients",
+			  "program", "pyprofd", "version", PYPROF_VERSION, "pid", (int)getpid(),
+			  "uptime_ns", uptime, "http", http_json(ctx), "dropped_clients",
 			  json_of_dropped(&ctx->dropped), "refused_requests",
 			  refused_json(&ctx->refused), "targets", json_of_targets(ctx->sessions, 0),
 			  "attaching", json_of_attaching(ctx->sessions), "pushes",

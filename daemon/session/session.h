@@ -233,7 +233,8 @@ size_t sessions_count(const struct sessions *ss);
 /* Get the status of the i-th target, in order of attaching. */
 void sessions_status(struct sessions *ss, size_t i, struct session_status *ret);
 /* The overhead of all targets, and of the children that were folded: sums of those in their status. */
-void sessions_overhead(const struct sessions *ss, uint64_t *ret_overhead_ns, uint64_t *ret_own_cpu_ns);
+void sessions_overhead(const struct sessions *ss, uint64_t *ret_overhead_ns,
+		       uint64_t *ret_own_cpu_ns);
 int sessions_status_pid(struct sessions *ss, pid_t pid, struct session_status *ret,
 			struct diag *diag);
 const char *session_state_name(enum session_state s);

@@ -142,11 +142,13 @@ struct tracee {
 	uint64_t end_losses[PYP_LOSS_MAX]; /* at its end */
 	uint64_t sweep_ns; /* when forked children are due to be swept; 0: none are */
 	pid_t sweep_child;
-	uint64_t cpu_ns;			/* the process's CPU time, as last read */
-	uint64_t overhead_ns;			/* estimated time of hits in it */
-	uint64_t overhead_events;		/* number of events it includes */
-	/* While it was observed: since the start or the last clear, since the last rate sample, and,
-	 * smoothed, at that time. read: as last read, since it exists; marks: in other. */
+	uint64_t cpu_ns;	  /* the process's CPU time, as last read */
+	uint64_t overhead_ns;	  /* estimated time of hits in it */
+	uint64_t overhead_events; /* number of events it includes */
+	/*
+	 * While it was observed: since the start or the last clear; since the last rate sample; and,
+	 * smoothed, at that time. read: as last read, without its marks.
+	 */
 	struct taken taken, taken_now, taken_lately, taken_read;
 	double marks_read;
 	struct timeline *timeline; /* borrowed; NULL: none is taken */
@@ -298,9 +300,9 @@ uint64_t tracee_samples_ns(const struct tracee *t);
 void tracee_sample_overhead(struct tracee *t);
 /* Subtract the present cost of hits from durations. */
 void tracee_update_cost(const struct tracee *t);
-void tracee_account_costs(struct tracee *t);	 /* the default account: each event has its cost */
+void tracee_account_costs(struct tracee *t); /* the default account: each event has its cost */
 void tracee_costs_change(struct tracee *t, double times); /* and what belongs to it */
-struct cost tracee_cost(const struct tracee *t); /* as they were measured */
+struct cost tracee_cost(const struct tracee *t);	  /* as they were measured */
 struct probe_latency tracee_latency(const struct tracee *t);
 /* Returns the number of samples dropped because they hit the probes' own time. */
 uint64_t tracee_traps(const struct tracee *t);

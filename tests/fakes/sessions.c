@@ -329,7 +329,8 @@ void sessions_status(struct sessions *ss, size_t i, struct session_status *ret)
 	*ret = ss->st[i];
 }
 
-void sessions_overhead(const struct sessions *ss, uint64_t *ret_overhead_ns, uint64_t *ret_own_cpu_ns)
+void sessions_overhead(const struct sessions *ss, uint64_t *ret_overhead_ns,
+		       uint64_t *ret_own_cpu_ns)
 {
 	*ret_overhead_ns = *ret_own_cpu_ns = 0;
 	for (size_t i = 0; i < ss->n; i++) {

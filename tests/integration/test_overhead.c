@@ -64,7 +64,8 @@ static bool attempt(const char *exe)
 	corrected = cumulative(s);
 	taken = (double)s->targets[0].overhead_ns / 1e9;
 	fprintf(stderr,
-		"  %s: untraced %.3f s, traced %.3f s, corrected %.3f s, overhead %.3f s of %.3f s\n",
+		"  %s: untraced %.3f s, traced %.3f s, corrected %.3f s, overhead %.3f s of %.3f "
+		"s\n",
 		exe, truth, raw, corrected, taken, (double)s->targets[0].own_cpu_ns / 1e9);
 	return fabs(corrected - truth) < NEARER * fabs(raw - truth) &&
 	       fabs(taken - (raw - truth)) < NEARER * (raw - truth);

@@ -67,7 +67,8 @@ Test(brief, overhead)
 	s->targets[1].own_cpu_ns = 199200000000;
 	s->targets[0].warnings = "odd";
 	l = lines_of(s, &o);
-	assert_line(&l, "\noverhead|0.3 % of the processes' own CPU time (0.54 s of 200 s)\nWARNING|");
+	assert_line(&l,
+		    "\noverhead|0.3 % of the processes' own CPU time (0.54 s of 200 s)\nWARNING|");
 	o.filter.pid = 7;
 	l = lines_of(s, &o);
 	assert_line(&l, "\noverhead|5.0 % of the process's own CPU time (0.040 s of 0.80 s)\n");
