@@ -10,6 +10,7 @@
 #include "base/outfile.h"
 #include "base/parse.h"
 #include "format/format.h"
+#include "format/overhead.h"
 #include "pick.h"
 #include "query.h"
 #include "render.h"
@@ -221,6 +222,20 @@ static int watch(const struct recording *r, struct diag *diag)
 	return err;
 }
 
+/* What it cost the processes that were recorded; they are stopped. */
+static void say_overhead(const struct recording *r)
+{
+	_cleanup_(json_decrefp) json_t *status = NULL;
+	char path[64] = "/v1/status", text[OVERHEAD_TEXT];
+
+	if (!r->own)
+		snprintf(path, sizeof(path), "/v1/targets/%d", r->pids.pid[0]);
+	if (client_request(r->visit.client, "GET", path, NULL, &status, NULL) == 0 &&
+	    overhead_text(count_of(status, "overhead_ns"), count_of(status, "own_cpu_ns"),
+			  r->pids.n > 1, text))
+		fprintf(stderr, "overhead: %s\n", text);
+}
+
 /* The private daemon ends with this process, so save the whole recording as JSON. */
 static void save_fallback(const struct recording *r, const struct query *q, struct diag *diag)
 {
@@ -310,6 +325,7 @@ static int run_record(const struct cmd_call *call, struct diag *diag)
 		err = save(&r, call->out, diag);
 	if (err < 0)
 		return err;
+	say_overhead(&r);
 	*diag = r.failed; /* the profile is written; others could not be recorded */
 	return diag->err;
 }

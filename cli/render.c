@@ -169,17 +169,23 @@ static void print_mechanism(const json_t *t, const struct page *page)
 		print_remark(t, "warning: ", "probes slow all processes of this interpreter", page);
 }
 
-/* With windows, show which part of the CPU time they cover. */
+/* Lately and in all. With windows, show which part of the CPU time they cover. */
 static void print_overhead(const json_t *t, const struct page *page)
 {
-	const json_t *w = json_object_get(t, "windows");
+	const json_t *w = json_object_get(t, "windows"),
+		     *in_all = json_object_get(t, "overhead_in_all");
+	const bool traced = strcmp(text_of(t, "state"), "tracing") == 0;
 	double overhead = json_real_value(json_object_get(t, "overhead"));
-	char s[128];
-	int n;
+	char s[160];
+	int n = 0;
 
-	if (strcmp(text_of(t, "state"), "tracing") != 0 && !w)
+	if (!traced && !json_is_real(in_all))
 		return;
-	n = snprintf(s, sizeof(s), "overhead %.1f%%", overhead * 100);
+	if (traced)
+		n = snprintf(s, sizeof(s), "overhead %.1f%%", overhead * 100);
+	if (json_is_real(in_all))
+		n += snprintf(s + n, sizeof(s) - (size_t)n, "%s%.1f%% in all",
+			      traced ? ", " : "overhead ", json_real_value(in_all) * 100);
 	if (w)
 		snprintf(s + n, sizeof(s) - (size_t)n,
 			 " (limit %" PRIu64 "%%); %" PRIu64 " windows cover %.1f%% of its CPU time",

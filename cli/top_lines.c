@@ -7,6 +7,7 @@
 
 #include "format/screen.h"
 #include "render.h"
+#include "snapshot/snapshot.h"
 
 #define NS		    1e9
 #define NAME_MIN	    24 /* columns; figures that leave less are left out */
@@ -261,8 +262,8 @@ void top_print_parts(const char *const *parts, const char *separator, size_t col
 
 /* Sums over all targets */
 struct totals {
-	uint64_t events, rate, lost, tracing, ended;
-	double overhead;
+	uint64_t events, rate, lost, tracing, ended, overhead_ns, own_cpu_ns;
+	double lately, own_traced; /* of those that are traced: weighted by own CPU time; its sum */
 };
 
 static uint64_t number_of(const json_t *o, const char *key)
@@ -281,11 +282,17 @@ static struct totals add_up(const json_t *status)
 	json_array_foreach(json_object_get(status, "targets"), i, t)
 	{
 		const char *state = json_string_value(json_object_get(t, "state"));
+		const uint64_t own = number_of(t, "own_cpu_ns");
 
-		ret.overhead += json_real_value(json_object_get(t, "overhead"));
 		ret.events += number_of(t, "events");
 		ret.rate += number_of(t, "events_per_s");
 		ret.lost += number_of(t, "lost");
+		ret.overhead_ns += number_of(t, "overhead_ns");
+		ret.own_cpu_ns += own;
+		if (state && strcmp(state, "tracing") == 0) {
+			ret.lately += json_real_value(json_object_get(t, "overhead")) * (double)own;
+			ret.own_traced += (double)own;
+		}
 		ret.tracing += state && strcmp(state, "tracing") == 0;
 		ret.ended += state && strcmp(state, "ended") == 0;
 	}
@@ -315,8 +322,9 @@ void top_print_status(const json_t *status, size_t columns, FILE *out)
 {
 	const json_t *continuous = json_object_get(status, "continuous");
 	struct totals t = add_up(status);
-	double overhead = t.tracing ? t.overhead / (double)t.tracing * 100 : 0;
-	char all[32], per_s[32], line[256];
+	const double lately = t.own_traced > 0 ? t.lately / t.own_traced * 100 : 0;
+	const double ratio = snapshot_overhead(t.overhead_ns, t.own_cpu_ns);
+	char all[32], per_s[32], in_all[32] = "", line[256];
 
 	if (json_is_object(continuous)) {
 		print_continuous(continuous, columns, out);
@@ -324,13 +332,15 @@ void top_print_status(const json_t *status, size_t columns, FILE *out)
 	}
 	render_count(t.events, 9, all, sizeof(all));
 	render_count(t.rate, 6, per_s, sizeof(per_s));
+	if (ratio >= 0)
+		snprintf(in_all, sizeof(in_all), ", %.1f%% in all", 100 * ratio);
 	snprintf(line, sizeof(line),
 		 "%" PRIu64 " traced, %" PRIu64 " ended | %s events, %s/s, %" PRIu64
-		 " lost | overhead about %.1f%%",
-		 t.tracing, t.ended, all, per_s, t.lost, overhead);
+		 " lost | overhead %.1f%%%s",
+		 t.tracing, t.ended, all, per_s, t.lost, lately, in_all);
 	if (strlen(line) > columns)
 		snprintf(line, sizeof(line),
 			 "%" PRIu64 " traced | %s/s, %" PRIu64 " lost | overhead %.1f%%", t.tracing,
-			 per_s, t.lost, overhead);
+			 per_s, t.lost, lately);
 	screen_fit(out, line, columns);
 }

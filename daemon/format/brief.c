@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The provenance in four lines: see brief.h. */
+/* The provenance in a few lines: see brief.h. */
 #include "format/brief.h"
 
 #include <errno.h>
@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "format/overhead.h"
 
 #define NS	     1e9
 #define TARGETS_MAX  6 /* pids that are listed */
@@ -23,7 +25,7 @@ struct brief {
 	bool exact, windows, corrected, cost_unknown, walked;
 	uint64_t events, lost, traced_ns, end_unix_ns;
 	uint64_t samples, walks, seen_cpu_ns, all_cpu_ns, nwindows;
-	uint64_t not_traced, failed_windows;
+	uint64_t not_traced, failed_windows, overhead_ns, own_cpu_ns;
 	const struct snapshot_target *first;
 };
 
@@ -49,6 +51,8 @@ static void add_target(struct brief *b, const struct snapshot_target *t)
 	b->seen_cpu_ns += t->windows.seen_cpu_ns;
 	b->all_cpu_ns += t->windows.all_cpu_ns;
 	b->failed_windows += t->windows.failed;
+	b->overhead_ns += t->overhead_ns;
+	b->own_cpu_ns += t->own_cpu_ns;
 	b->not_traced += c->over_limit + c->ended_first + c->failed;
 }
 
@@ -204,6 +208,14 @@ static void put_result(const struct brief *b, FILE *out)
 	put_quality(b, out);
 }
 
+static void put_overhead(const struct brief *b, FILE *out)
+{
+	char text[OVERHEAD_TEXT];
+
+	overhead_text(b->overhead_ns, b->own_cpu_ns, b->n > 1 || b->first->folded > 1, text);
+	fputs(text, out);
+}
+
 static const char *result_label(const struct brief *b)
 {
 	if (b->lost)
@@ -347,6 +359,8 @@ int brief_lines(const struct snapshot *s, const struct format_opts *o, provenanc
 		err = put_line(&b, "recorded", put_time, line, ctx);
 	if (!err)
 		err = put_line(&b, result_label(&b), put_result, line, ctx);
+	if (!err)
+		err = put_line(&b, "overhead", put_overhead, line, ctx);
 	if (!err)
 		err = put_line(&b, "WARNING", put_warnings, line, ctx);
 	return err;

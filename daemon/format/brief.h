@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The provenance in at most four lines of text, for the end of a report: the targets, the time, how
- * exact the figures are, and warnings. provenance_lines() has everything.
+ * The provenance in at most five lines of text, for the end of a report: the targets, the time, how
+ * exact the figures are, the overhead, and warnings. provenance_lines() has everything.
  */
 #ifndef PYPROF_FORMAT_BRIEF_H
 #define PYPROF_FORMAT_BRIEF_H
 
 #include "format/provenance.h"
 
-#define BRIEF_LINES 4
+#define BRIEF_LINES 5
 
 /*
  * Calls the function at most BRIEF_LINES times, for all selected targets together. The values are

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "format/names.h"
+#include "format/overhead.h"
 
 #define NS 1000000000u
 
@@ -171,6 +172,7 @@ static json_t *hit_json(const struct cost *c, enum cost_kind k)
 /* Unknown costs are null. */
 static json_t *overhead_json(const struct snapshot_target *t)
 {
+	const double ratio = snapshot_overhead(t->overhead_ns, t->own_cpu_ns);
 	json_t *ret = json_object(), *hits = t->cost.known ? json_object() : json_null();
 	bool ok = ret && hits;
 
@@ -179,6 +181,9 @@ static json_t *overhead_json(const struct snapshot_target *t)
 		set(hits, "return", hit_json(&t->cost, COST_LEAVE), &ok);
 		set(hits, "yield", hit_json(&t->cost, COST_YIELD), &ok);
 	}
+	set(ret, "ratio", ratio < 0 ? json_null() : json_real(ratio), &ok);
+	set(ret, "overhead_ns", provenance_integer(t->overhead_ns), &ok);
+	set(ret, "own_cpu_ns", provenance_integer(t->own_cpu_ns), &ok);
 	set(ret, "hit_ns", hits, &ok);
 	if (t->cost.known)
 		set(ret, "drag_ns", provenance_integer(t->cost.slowdown), &ok);
@@ -538,15 +543,18 @@ static void say_overhead(struct lines *l, const struct snapshot_target *t)
 	const struct cost *c = &t->cost;
 	uint32_t call = c->before[COST_ENTER] + c->after[COST_ENTER];
 	uint32_t leave = c->before[COST_LEAVE] + c->after[COST_LEAVE];
+	char overhead[OVERHEAD_TEXT];
 
+	if (overhead_text(t->overhead_ns, t->own_cpu_ns, t->folded > 1, overhead))
+		say(l, "overhead", "%s", overhead);
 	if (t->mode != MODE_TRACE)
 		return;
 	if (!t->corrected) {
-		say(l, "overhead", "the probes' own time is in all figures%s",
+		say(l, "times", "the probes' own time is in all figures%s",
 		    c->known ? "" : ": it could not be measured");
 		return;
 	}
-	say(l, "overhead",
+	say(l, "times",
 	    "%.3f seconds of the probes' own time are subtracted: %" PRIu32 " ns per call, %" PRIu32
 	    " ns per return",
 	    (double)t->subtracted[l->o->clock] / NS, call, leave);

@@ -37,7 +37,7 @@ void screen_last(FILE *out, const char *s, const struct format_opts *o, size_t u
 size_t screen_columns(const struct format_opts *o);
 
 /*
- * Writes the provenance: four lines (see brief.h) or, with o->verbose, one line per fact. Returns 0
+ * Writes the provenance: a few lines (see brief.h) or, with o->verbose, one line per fact. Returns 0
  * or a negative errno.
  */
 int screen_provenance(const struct snapshot *s, const struct format_opts *o, FILE *out);

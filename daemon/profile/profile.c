@@ -660,6 +660,15 @@ void profile_clear(struct profile *p, uint64_t ts)
 		p->observed_ns = ts;
 }
 
+uint64_t profile_cpu(const struct profile *p)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = 0; i < p->threads.n; i++)
+		ns += p->threads.v[i]->total[SNAPSHOT_CPU];
+	return ns;
+}
+
 struct profile_func profile_func(const struct profile *p, uint32_t func)
 {
 	const struct func_identity id = funcs_identity(&p->codes.funcs, func);

@@ -159,6 +159,8 @@ uint64_t profile_taken(const struct profile *p);
  */
 uint64_t profile_samples(const struct profile *p);
 uint64_t profile_window_end(struct profile *p, uint64_t ts, double scale);
+/* Returns the CPU time of all threads since the last clear, as far as it was seen, in ns. */
+uint64_t profile_cpu(const struct profile *p);
 
 /*
  * A thread's initial stack, read from /proc and from the target's memory at time ts (between begin

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/outfile.h"
 #include "base/terminal.h"
+#include "format/overhead.h"
 #include "server/routes.h"
 #include "snapshot/correct.h"
 
@@ -120,6 +121,17 @@ static void write_fallback(const struct options *o, const struct snapshot *s, st
 			 second.err ? second.msg : strerror(-r));
 }
 
+/* What it cost the command, on stderr: its output may be the profile's. */
+static void say_overhead(struct sessions *ss)
+{
+	char text[OVERHEAD_TEXT];
+	uint64_t overhead, own;
+
+	sessions_overhead(ss, &overhead, &own);
+	if (overhead_text(overhead, own, sessions_count(ss) > 1, text))
+		fprintf(stderr, "overhead: %s\n", text);
+}
+
 bool results_wanted(const struct sessions *ss, const struct options *o)
 {
 	return sessions_count(ss) && (o->output || to_stdout(o));
@@ -143,5 +155,7 @@ int results_write(struct sessions *ss, const struct options *o, struct diag *dia
 			 strerror(-r));
 		write_fallback(o, s, diag);
 	}
+	if (o->cmd)
+		say_overhead(ss);
 	return r;
 }

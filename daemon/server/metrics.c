@@ -73,6 +73,10 @@ static const struct family families[] = {
 	 FIELD32(nodes)},
 	{"pyprofd_process_cpu_seconds", "CPU time of the process, probes included.",
 	 EXPOSITION_COUNTER, SECONDS, FIELD64(cpu_ns)},
+	{"pyprofd_overhead_seconds", "What observing took from the process.", EXPOSITION_COUNTER,
+	 SECONDS, FIELD64(overhead_ns)},
+	{"pyprofd_own_cpu_seconds", "CPU time of the process while observed, without that.",
+	 EXPOSITION_COUNTER, SECONDS, FIELD64(own_cpu_ns)},
 	{"pyprofd_process_resident_memory_bytes", "Resident memory of the process.",
 	 EXPOSITION_GAUGE, NUMBER, FIELD64(rss)},
 };
@@ -117,7 +121,7 @@ static void write_states(struct writer *w)
 static void write_overhead(struct writer *w)
 {
 	begin(w, EXPOSITION_GAUGE, "pyprofd_overhead_ratio", "ratio",
-	      "Probe time in the last second divided by the process's own CPU time.");
+	      "What observing took in the last seconds divided by the process's own CPU time.");
 	for (size_t i = 0; i < w->m->n; i++) {
 		const struct pid_text pid = pid_text((uint32_t)w->m->st[i].pid);
 

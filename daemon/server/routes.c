@@ -100,18 +100,22 @@ static int handle_status(struct routes_ctx *ctx, const struct request *rq, pid_t
 			 struct response *rs, struct diag *diag)
 {
 	json_int_t uptime = (json_int_t)(clock_monotonic_ns() - ctx->start_ns);
+	uint64_t overhead, own;
 
 	(void)rq, (void)path_pid, (void)diag;
+	sessions_overhead(ctx->sessions, &overhead, &own);
 	return response_set_json(
 		rs, 200,
-		json_pack("{s:s, s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "program",
-			  "pyprofd", "version", PYPROF_VERSION, "pid", (int)getpid(), "uptime_ns",
-			  uptime, "http", http_json(ctx), "dropped_clients",
+		json_pack("{s:s, s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}",
+			  "program", "pyprofd", "version", PYPROF_VERSION, "pid", (int)getpid(),
+			  "uptime_ns", uptime, "http", http_json(ctx), "dropped_clients",
 			  json_of_dropped(&ctx->dropped), "refused_requests",
 			  refused_json(&ctx->refused), "targets", json_of_targets(ctx->sessions, 0),
 			  "attaching", json_of_attaching(ctx->sessions), "pushes",
 			  json_of_pushes(ctx->pusher), "continuous",
-			  ctx->continuous ? ctx->continuous(ctx->ctx) : json_null()));
+			  ctx->continuous ? ctx->continuous(ctx->ctx) : json_null(),
+			  "overhead_in_all", json_of_overhead(overhead, own), "overhead_ns",
+			  (json_int_t)overhead, "own_cpu_ns", (json_int_t)own));
 }
 
 static int handle_targets(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,

@@ -69,6 +69,13 @@ static json_t *windows_json(const struct session_status *st)
 			 (json_int_t)w->samples, "unsampled", w->unsampled ? w->unsampled : "");
 }
 
+json_t *json_of_overhead(uint64_t overhead_ns, uint64_t own_cpu_ns)
+{
+	const double ratio = snapshot_overhead(overhead_ns, own_cpu_ns);
+
+	return ratio < 0 ? json_null() : json_real(ratio);
+}
+
 json_t *json_of_forecast(const struct forecast *f)
 {
 	if (!f->known)
@@ -113,6 +120,10 @@ json_t *json_of_status(const struct session_status *st)
 	set_count(o, "events", st->events);
 	set_count(o, "events_per_s", st->events_per_s);
 	json_object_set_new(o, "overhead", json_real(st->overhead));
+	json_object_set_new(o, "overhead_in_all",
+			    json_of_overhead(st->overhead_ns, st->own_cpu_ns));
+	set_count(o, "overhead_ns", st->overhead_ns);
+	set_count(o, "own_cpu_ns", st->own_cpu_ns);
 	json_object_set_new(o, "forecast", json_of_forecast(&st->forecast));
 	if (st->windows.max_overhead)
 		json_object_set_new(o, "windows", windows_json(st));

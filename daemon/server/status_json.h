@@ -8,6 +8,8 @@
 #include "server/places.h"
 #include "session/session.h"
 
+/* Overhead in all as a fraction of own CPU time; null if unknown. New reference. */
+json_t *json_of_overhead(uint64_t overhead_ns, uint64_t own_cpu_ns);
 /* Predicted overhead by mode, in percent of own CPU time; null if unknown. New reference. */
 json_t *json_of_forecast(const struct forecast *f);
 

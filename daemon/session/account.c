@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The cost of a target's probes: the calibrated cost, the current cost, and the CPU time that
- * probes have taken so far. See tracee.h. Also stops a target whose probes exceed --stop-above
+ * observing has taken so far. See tracee.h. Also stops a target whose overhead exceeds --stop-above
  * (breaker.h).
  */
+#include <math.h>
+
 #include "base/clock.h"
 #include "session/collector.h"
 #include "session/tracee.h"
+#include "session/windowed.h"
 
 /* The cost per hit that window planning assumes until the calibration has finished. */
 static const struct cost cost_guess = {
@@ -128,6 +131,14 @@ void tracee_account_costs(struct tracee *t)
 	tracee_update_cost(t);
 }
 
+void tracee_costs_change(struct tracee *t, double times)
+{
+	tracee_taken_read(t);
+	t->taken.hits *= times;
+	t->taken_now.hits *= times;
+	t->taken_lately.hits *= times;
+}
+
 /* The CPU time without any call after which a warning is reported. */
 #define NO_CALLS_NS 1000000000ull
 
@@ -143,22 +154,143 @@ static void look_for_calls(struct tracee *t)
 	tracee_warn_text(t);
 }
 
+uint64_t tracee_samples_ns(const struct tracee *t)
+{
+	return (uint64_t)COST_SAMPLE_NS * (profile_samples(t->profile) + tracee_traps(t));
+}
+
+/*
+ * If the process has ended and its parent was told before, its clock is gone; what is known of its
+ * threads remains.
+ */
+static double read_clock(const struct tracee *t)
+{
+	uint64_t ns;
+
+	if (clock_process_cpu_ns(t->target->pid, &ns))
+		return (double)ns;
+	return t->taken_read.cpu +
+	       (t->ends ? fmax(0, (double)profile_cpu(t->profile) - t->taken.cpu) : 0);
+}
+
+/* All of it so far. Marks are apart: they come and go, with their numbers. */
+static struct taken read_taken(struct tracee *t)
+{
+	tracee_account_events(t);
+	t->marks_read = (double)(windowed_marks_ns(t) + collector_pace_marks_ns(t));
+	return (struct taken){.hits = (double)t->overhead_ns,
+			      .other = (double)(tracee_samples_ns(t) + t->windowed.links_ns),
+			      .traps = (double)tracee_traps(t),
+			      .cpu = read_clock(t)};
+}
+
+static void taken_add(struct taken *to, double kept, const struct taken *more)
+{
+	to->hits = kept * to->hits + more->hits;
+	to->other = kept * to->other + more->other;
+	to->traps = kept * to->traps + more->traps;
+	to->cpu = kept * to->cpu + more->cpu;
+}
+
+void tracee_taken_begin(struct tracee *t)
+{
+	t->taken_read = read_taken(t);
+	t->taken_now = t->taken_lately = (struct taken){0};
+}
+
+void tracee_taken_clear(struct tracee *t)
+{
+	t->taken_read = read_taken(t);
+	t->taken = (struct taken){0};
+}
+
+void tracee_taken_read(struct tracee *t)
+{
+	const struct taken before = t->taken_read;
+	const double marks = t->marks_read;
+	struct taken more;
+
+	if (!tracee_is_on(t))
+		return;
+	t->taken_read = read_taken(t);
+	more = (struct taken){
+		.hits = fmax(0, t->taken_read.hits - before.hits),
+		.other = fmax(0, t->taken_read.other - before.other) +
+			 fmax(0, t->marks_read - marks),
+		.traps = fmax(0, t->taken_read.traps - before.traps),
+		.cpu = fmax(0, t->taken_read.cpu - before.cpu),
+	};
+	/* After a stop, the last records are read while it runs undisturbed. */
+	if (t->state != SESSION_TRACING && !t->ends)
+		more.cpu = 0;
+	taken_add(&t->taken, 1, &more);
+	taken_add(&t->taken_now, 1, &more);
+}
+
+/* So many samples on hits show better what hits took than their number does. */
+#define TRAPS_LEAST 100.0
+
+/*
+ * Returns the CPU time of the target without what was taken from it and the slowdown after hits, in ns;
+ * 0: not known.
+ */
+static double own_cpu(const struct tracee *t, const struct taken *k)
+{
+	const bool by_samples = t->collector->sampling == PYP_SAMPLING_BESIDE &&
+				k->traps >= TRAPS_LEAST;
+	const double hits = by_samples ? k->traps * (double)t->period_ns : k->hits;
+	const double hit = event_cost(t), n = hits / hit;
+	const double rest = k->cpu - hits - k->other - n * cost_each(hit);
+
+	return rest > 0 ? cost_undisturbed(cost_cold(hit), n, rest, 1) : 0;
+}
+
+static double overhead_of(const struct tracee *t, const struct taken *k)
+{
+	const double own = own_cpu(t, k);
+
+	return snapshot_overhead((uint64_t)(k->cpu - own), (uint64_t)own);
+}
+
+void tracee_overhead(const struct tracee *t, uint64_t *ret_overhead_ns, uint64_t *ret_own_cpu_ns)
+{
+	const double own = own_cpu(t, &t->taken);
+
+	*ret_overhead_ns = (uint64_t)(t->taken.cpu - own);
+	*ret_own_cpu_ns = (uint64_t)own;
+}
+
+double tracee_overhead_lately(const struct tracee *t)
+{
+	double ret;
+
+	if (t->state != SESSION_TRACING)
+		return 0;
+	ret = overhead_of(t, &t->taken_lately);
+	if (ret < 0)
+		ret = overhead_of(t, &t->taken);
+	return fmax(0, ret);
+}
+
+/*
+ * The part of what was taken before that still counts after another second. Of a second alone, the
+ * overhead is 2 % without a window and 47 % with one.
+ */
+#define LATELY_KEPT 0.8
+
 void tracee_sample_overhead(struct tracee *t)
 {
-	double cpu, probes;
-	uint64_t taken;
+	double own, cpu;
 
 	tracee_account(t);
-	cpu = (double)(t->cpu_ns - t->rate_cpu_ns);
-	taken = windowed_taken(t);
-	probes = (double)(taken - t->rate_overhead_ns);
-	t->rate_cpu_ns = t->cpu_ns;
-	t->rate_overhead_ns = taken;
-	t->overhead = cpu > probes ? probes / (cpu - probes) : probes > 0 ? 1 : 0;
+	tracee_taken_read(t);
+	own = own_cpu(t, &t->taken_now);
+	cpu = t->taken_now.cpu;
+	taken_add(&t->taken_lately, LATELY_KEPT, &t->taken_now);
+	t->taken_now = (struct taken){0};
 	look_for_calls(t);
-	if (t->state == SESSION_TRACING &&
-	    breaker_trips(&t->breaker, t->opts.stop_above, probes, cpu - probes, t->rate_ns,
-			  tracee_unix_now())) {
+	if (t->state == SESSION_TRACING && breaker_trips(&t->breaker, t->opts.stop_above, cpu - own,
+							 own, t->rate_ns, tracee_unix_now())) {
 		tracee_stop(t);
 		tracee_warn_text(t);
 	}

@@ -98,6 +98,11 @@ void collector_pace_report(const struct tracee *t, struct snapshot_target *slot)
 		pace_report(&t->pace, &slot->beside);
 }
 
+uint64_t collector_pace_marks_ns(const struct tracee *t)
+{
+	return has_marks(t) ? (uint64_t)pace_marks_ns(&t->pace) : 0;
+}
+
 int collector_attach(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 {
 	int r;

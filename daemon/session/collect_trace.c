@@ -51,5 +51,6 @@ const struct collector collector_trace = {
 	.interrupt = trace_interrupt,
 	.clear = collector_pace_clear,
 	.turn = collector_pace_check,
+	.costs_change = tracee_costs_change,
 	.report = trace_report,
 };

@@ -93,6 +93,8 @@ void collector_pace_stopped(struct tracee *t);
 void collector_pace_clear(struct tracee *t);
 void collector_pace_check(struct tracee *t);
 void collector_pace_report(const struct tracee *t, struct snapshot_target *slot);
+/* Returns the time that these marks have taken since the start or the last clear, ns. */
+uint64_t collector_pace_marks_ns(const struct tracee *t);
 
 extern const struct collector collector_trace, collector_windowed, collector_count,
 	collector_sample;

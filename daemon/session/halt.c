@@ -18,6 +18,7 @@
 
 static void begin_halt(struct tracee *t)
 {
+	tracee_taken_read(t);
 	if (t->collector->stop)
 		t->collector->stop(t);
 	probe_silence(t->probe);
@@ -62,6 +63,7 @@ bool tracee_stops(const struct tracee *t)
 static void halted(struct tracee *t)
 {
 	t->collector->finish(t);
+	tracee_taken_read(t);
 	t->executed = t->lost_hold = false;
 	t->exec_until_ns = 0;
 	t->state = SESSION_ATTACHED;

@@ -278,3 +278,11 @@ void pace_report(const struct pace *p, struct snapshot_beside *ret)
 	add_counted(p, &hits, &ret->process_cpu_ns);
 	ret->undisturbed_ns = pace_undisturbed(p, hits, &ret->undisturbed_error);
 }
+
+double pace_marks_ns(const struct pace *p)
+{
+	double hits, ns;
+
+	add_counted(p, &hits, &ns);
+	return p->choosing.marks.hit_ns * hits;
+}

@@ -67,6 +67,8 @@ void pace_check(struct pace *p);
 void pace_forget(struct pace *p);
 /* Sets the CPU time of the work since the start or the last clear, if it is known. */
 void pace_report(const struct pace *p, struct snapshot_beside *ret);
+/* Returns the time that its marks have taken since then, in ns. */
+double pace_marks_ns(const struct pace *p);
 
 /*
  * The arithmetic (pure). add: a reading of the process's CPU time and of the marks' hits so far, before

@@ -212,6 +212,20 @@ void sessions_status(struct sessions *ss, size_t i, struct session_status *ret)
 	ret->over = sessions_over(ss, ret->pid);
 }
 
+void sessions_overhead(const struct sessions *ss, uint64_t *ret_overhead_ns,
+		       uint64_t *ret_own_cpu_ns)
+{
+	*ret_overhead_ns = ss->folded ? ss->folded->targets[0].overhead_ns : 0;
+	*ret_own_cpu_ns = ss->folded ? ss->folded->targets[0].own_cpu_ns : 0;
+	for (size_t i = 0; i < ss->n; i++) {
+		uint64_t overhead, own;
+
+		tracee_overhead(ss->v[i]->tracee, &overhead, &own);
+		*ret_overhead_ns += overhead;
+		*ret_own_cpu_ns += own;
+	}
+}
+
 int sessions_status_pid(struct sessions *ss, pid_t pid, struct session_status *ret,
 			struct diag *diag)
 {

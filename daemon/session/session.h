@@ -211,7 +211,8 @@ struct session_status {
 	uint64_t traced_ns, events, lost, unmatched, unseen, unstarted;
 	uint64_t cpu_ns, rss;  /* of the process: CPU time; resident bytes, 0: it has ended */
 	uint64_t events_per_s; /* over the last second or so */
-	double overhead;       /* then: probes' time as a share of the target's own */
+	double overhead;       /* of the last seconds; 0: none, or it is not observed now */
+	uint64_t overhead_ns, own_cpu_ns; /* in all, see struct snapshot_target */
 	struct snapshot_windows windows;
 	uint64_t threads; /* all that were seen */
 	uint32_t funcs, nodes;
@@ -231,6 +232,9 @@ struct session_status {
 size_t sessions_count(const struct sessions *ss);
 /* Get the status of the i-th target, in order of attaching. */
 void sessions_status(struct sessions *ss, size_t i, struct session_status *ret);
+/* The overhead of all targets, and of the children that were folded: sums of those in their status. */
+void sessions_overhead(const struct sessions *ss, uint64_t *ret_overhead_ns,
+		       uint64_t *ret_own_cpu_ns);
 int sessions_status_pid(struct sessions *ss, pid_t pid, struct session_status *ret,
 			struct diag *diag);
 const char *session_state_name(enum session_state s);

@@ -274,6 +274,7 @@ int tracee_start(struct tracee *t, struct diag *diag)
 				"process %d has ended", t->target->pid);
 	r = tracee_check_program(t, diag);
 	tracee_account(t);
+	tracee_taken_begin(t);
 	if (!t->has_started) {
 		/*
 		 * The time before the first start, in which costs are measured, is not part of the
@@ -414,6 +415,7 @@ static void clear_at(struct tracee *t, uint64_t now, uint64_t unix_now)
 	t->traced_ns = 0;
 	if (t->collector->clear)
 		t->collector->clear(t);
+	tracee_taken_clear(t);
 	t->started_ns = t->started_ns ? now : 0;
 	t->fork_gap_ns = t->exec_gap_ns = t->hold_gap_ns = 0;
 	t->execs = 0;
@@ -612,7 +614,8 @@ void tracee_status(const struct tracee *t, struct session_status *ret)
 		.exec_gap_ns = t->exec_gap_ns,
 		.children = t->children,
 	};
-	ret->overhead = t->state == SESSION_TRACING ? t->overhead : 0;
+	ret->overhead = tracee_overhead_lately(t);
+	tracee_overhead(t, &ret->overhead_ns, &ret->own_cpu_ns);
 	ret->windows = tracee_windows(t, now);
 	tracee_losses(t, ret->losses);
 	ret->lost = ret->losses[PYP_LOSS_lost_events];
@@ -651,6 +654,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	if (!t->opts.light)
 		tracee_warn(t);
 	strangers_warnings(t, warnings, sizeof(warnings));
+	tracee_taken_read(t);
 	scale = tracee_scale(t, NULL);
 	python_build_id_hex(t->python, hex);
 	*slot = (struct snapshot_target){
@@ -685,6 +689,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.windows = tracee_windows(t, now),
 		.waits.gil_known = t->gils > 0,
 	};
+	tracee_overhead(t, &slot->overhead_ns, &slot->own_cpu_ns);
 	tracee_losses(t, slot->losses);
 	if (t->collector->report)
 		t->collector->report(t, slot);

@@ -67,6 +67,13 @@ struct windowed {
 	uint64_t marks_cleared;	       /* kept marks' hits at the last clear */
 };
 
+/* What observing took from a target in some time, and its CPU time, which includes that; in ns. */
+struct taken {
+	double hits, other; /* hits: estimated by their number; other: samples, windows, marks */
+	double traps;	    /* samples that fell on hits */
+	double cpu;
+};
+
 struct tracee {
 	struct target *target;
 	struct python *python;
@@ -141,11 +148,15 @@ struct tracee {
 	uint64_t end_losses[PYP_LOSS_MAX]; /* at its end */
 	uint64_t sweep_ns; /* when forked children are due to be swept; 0: none are */
 	pid_t sweep_child;
-	uint64_t cpu_ns;			/* the process's CPU time, as last read */
-	uint64_t overhead_ns;			/* estimated probe time in it */
-	uint64_t overhead_events;		/* number of events it includes */
-	uint64_t rate_cpu_ns, rate_overhead_ns; /* at the last rate sample */
-	double overhead;	   /* in the last second: probes' time as a share of the rest */
+	uint64_t cpu_ns;	  /* the process's CPU time, as last read */
+	uint64_t overhead_ns;	  /* estimated time of hits in it */
+	uint64_t overhead_events; /* number of events it includes */
+	/*
+	 * While it was observed: since the start or the last clear; since the last rate sample; and,
+	 * smoothed, at that time. read: as last read, without its marks.
+	 */
+	struct taken taken, taken_now, taken_lately, taken_read;
+	double marks_read;
 	struct timeline *timeline; /* borrowed; NULL: none is taken */
 	uint32_t timeline_source;
 	struct slow *slow; /* borrowed; NULL: slow calls are not recorded */
@@ -261,7 +272,7 @@ void tracee_settle(struct tracee *t);
 void tracee_release(struct tracee *t);
 void tracee_release_old(struct tracee *t);
 
-/* Returns the estimated probe time, windows included, in ns. */
+/* Returns the estimated time of hits, samples, windows and their marks, in ns. */
 uint64_t windowed_taken(const struct tracee *t);
 
 /* Use the costs, if they have been measured by now. */
@@ -278,12 +289,26 @@ void tracee_runtimes(struct tracee *t);
 void tracee_account(struct tracee *t); /* both of: */
 void tracee_read_cpu(struct tracee *t);
 void tracee_account_events(struct tracee *t);
-/* Compute the probes' share in the last second; stop the target if it exceeds --stop-above. */
+/*
+ * The overhead: everything that observing takes from the target. begin: observing starts now. read:
+ * brings t->taken up to date, while observing. clear: forgets what was before; after a collector's
+ * own clear. overhead: since then, see struct snapshot_target. lately: of the last seconds, as a
+ * fraction of the target's own CPU time; 0: none, or not observed.
+ */
+void tracee_taken_begin(struct tracee *t);
+void tracee_taken_read(struct tracee *t);
+void tracee_taken_clear(struct tracee *t);
+void tracee_overhead(const struct tracee *t, uint64_t *ret_overhead_ns, uint64_t *ret_own_cpu_ns);
+double tracee_overhead_lately(const struct tracee *t);
+/* Returns the time that samples have taken so far, ns. */
+uint64_t tracee_samples_ns(const struct tracee *t);
+/* Called about once a second; stops the target if its overhead exceeds --stop-above. */
 void tracee_sample_overhead(struct tracee *t);
 /* Subtract the present cost of hits from durations. */
 void tracee_update_cost(const struct tracee *t);
-void tracee_account_costs(struct tracee *t);	 /* the default account: each event has its cost */
-struct cost tracee_cost(const struct tracee *t); /* as they were measured */
+void tracee_account_costs(struct tracee *t); /* the default account: each event has its cost */
+void tracee_costs_change(struct tracee *t, double times); /* and what belongs to it */
+struct cost tracee_cost(const struct tracee *t);	  /* as they were measured */
 struct probe_latency tracee_latency(const struct tracee *t);
 /* Returns the number of samples dropped because they hit the probes' own time. */
 uint64_t tracee_traps(const struct tracee *t);

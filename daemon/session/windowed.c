@@ -45,8 +45,7 @@ static uint64_t more(uint64_t now, uint64_t before)
 /* Returns the CPU time taken by hits and samples so far, in ns. */
 static uint64_t looking(const struct tracee *t)
 {
-	return t->overhead_ns + (uint64_t)COST_SAMPLE_NS * profile_samples(t->profile) +
-	       windowed_marks_ns(t);
+	return t->overhead_ns + tracee_samples_ns(t) + windowed_marks_ns(t);
 }
 
 uint64_t windowed_taken(const struct tracee *t)

@@ -42,6 +42,8 @@ static void read_overhead(struct loader *l, const json_t *v, struct snapshot_tar
 
 	if (!json_is_object(v))
 		return;
+	t->overhead_ns = loader_get_count(l, v, "overhead_ns");
+	t->own_cpu_ns = loader_get_count(l, v, "own_cpu_ns");
 	if (json_is_object(hits)) {
 		t->cost.known = true;
 		read_hit(l, hits, "call", &t->cost, COST_ENTER);

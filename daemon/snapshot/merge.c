@@ -139,6 +139,8 @@ static void target_sum(struct snapshot_target *into, const struct snapshot_targe
 	into->children.ended_first += t->children.ended_first;
 	into->children.failed += t->children.failed;
 	into->traced_ns += t->traced_ns;
+	into->overhead_ns += t->overhead_ns;
+	into->own_cpu_ns += t->own_cpu_ns;
 	into->estimate.samples += t->estimate.samples;
 	into->estimate.of_probes += t->estimate.of_probes;
 	into->estimate.before += t->estimate.before;

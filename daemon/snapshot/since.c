@@ -403,6 +403,8 @@ static int subtract_target(const struct subtraction *d, struct snapshot_target *
 			   const struct snapshot_target *b)
 {
 	take(&t->traced_ns, b->traced_ns);
+	take(&t->overhead_ns, b->overhead_ns);
+	take(&t->own_cpu_ns, b->own_cpu_ns);
 	take(&t->fork_gap_ns, b->fork_gap_ns);
 	take(&t->exec_gap_ns, b->exec_gap_ns);
 	take(&t->estimate.samples, b->estimate.samples);

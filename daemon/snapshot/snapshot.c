@@ -194,6 +194,11 @@ const char *const snapshot_coro_kinds[SNAPSHOT_CORO_KINDS] = {
 	[SNAPSHOT_GREENLET] = "greenlet",
 };
 
+double snapshot_overhead(uint64_t overhead_ns, uint64_t own_cpu_ns)
+{
+	return own_cpu_ns ? (double)overhead_ns / (double)own_cpu_ns : -1;
+}
+
 double snapshot_error(const struct snapshot_func *f, enum snapshot_figure figure)
 {
 	return f->variance[figure] < 0 ? -1 : sqrt(f->variance[figure]);

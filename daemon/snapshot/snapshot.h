@@ -301,6 +301,11 @@ struct snapshot_target {
 #define PYP_X(member, key, label, text) uint64_t member;
 	SNAPSHOT_FACTS(PYP_X)
 #undef PYP_X
+	/*
+	 * What observing took from it, and its CPU time without that, both while it was observed. See
+	 * snapshot_overhead().
+	 */
+	uint64_t overhead_ns, own_cpu_ns;
 	struct cost cost;  /* cost of a hit of its probes */
 	double cost_scale; /* ratio to the cost when it was measured; 0: unknown */
 	bool corrected;	   /* the cost was subtracted, see snapshot/correct.h */
@@ -353,6 +358,12 @@ struct snapshot {
 	} adding;
 	void *arena; /* owns all of the above */
 };
+
+/*
+ * Returns the overhead: what observing took, as a fraction of the process's own CPU time; negative:
+ * unknown. Of several processes: of their sums.
+ */
+double snapshot_overhead(uint64_t overhead_ns, uint64_t own_cpu_ns);
 
 /* Returns the standard error of a function's figure; negative: unknown. */
 double snapshot_error(const struct snapshot_func *f, enum snapshot_figure figure);

@@ -226,6 +226,8 @@ static struct snapshot *estimate(void)
 							  .span_ns = 20000000000,
 							  .seen_cpu_ns = 1,
 							  .all_cpu_ns = 3};
+	s->targets[0].overhead_ns = 31000000;
+	s->targets[0].own_cpu_ns = 1000000000;
 	for (uint32_t i = 0; i < s->nfuncs; i++)
 		for (uint32_t k = 0; k < SNAPSHOT_FIGURES; k++)
 			s->funcs[i].variance[k] = (i + k) % 7 ? 1e6 * (i + 1) * (k + 1) : -1;

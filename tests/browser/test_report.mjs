@@ -310,8 +310,13 @@ test('says whether it is exact, and what is not', async () => {
 	await withReport('random', {}, async (page) => {
 		assert.equal(await page.textContent('#quality'), 'exact');
 		assert.ok(!(await page.isVisible('#banner')));
+		assert.ok(!(await page.isVisible('#overhead')), 'it is unknown');
 		assert.match(await page.textContent('#lines'), /python3\.13\.0/);
 		assert.match(await page.textContent('#lines'), /resultexact counts: 1234 calls and returns/);
+	});
+	await withReport('estimate', {}, async (page) => {
+		assert.equal(await page.textContent('#overhead'), 'overhead 3.1 %');
+		assert.match(await page.getAttribute('#overhead', 'title'), /^3\.1 % of the process's own CPU time/);
 	});
 	await withReport('extreme', {}, async (page) => {
 		assert.equal(await page.textContent('#quality'), 'lower bounds');

@@ -96,6 +96,9 @@ int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct tar
 				      .cmdline = "python3 \"app\".py\n\\ \xff",
 				      .python_version = "3.13.5",
 				      .traced_ns = 1500000000,
+				      .overhead = 0.5,
+				      .overhead_ns = 300000000,
+				      .own_cpu_ns = 1200000000,
 				      .threads = 2,
 				      .funcs = 3,
 				      .nodes = 4};
@@ -324,6 +327,16 @@ void sessions_status(struct sessions *ss, size_t i, struct session_status *ret)
 {
 	ss->st[i].events += 100;
 	*ret = ss->st[i];
+}
+
+void sessions_overhead(const struct sessions *ss, uint64_t *ret_overhead_ns,
+		       uint64_t *ret_own_cpu_ns)
+{
+	*ret_overhead_ns = *ret_own_cpu_ns = 0;
+	for (size_t i = 0; i < ss->n; i++) {
+		*ret_overhead_ns += ss->st[i].overhead_ns;
+		*ret_own_cpu_ns += ss->st[i].own_cpu_ns;
+	}
 }
 
 int sessions_status_pid(struct sessions *ss, pid_t pid, struct session_status *ret,

@@ -283,7 +283,7 @@ static void check_alone(pid_t group)
 	}
 }
 
-/* Returns whether this is a line of a forecast, which precedes attaching. */
+/* Returns whether this is a line of a forecast, which precedes attaching, or the overhead at the end. */
 static bool is_forecast(const char *line, size_t n)
 {
 	static const char *const marks[] = {" · sample +",
@@ -291,6 +291,8 @@ static bool is_forecast(const char *line, size_t n)
 					    "warning: expected overhead",
 					    ": expected overhead about "};
 
+	if (strncmp(line, "overhead: ", 10) == 0)
+		return true;
 	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
 		if (memmem(line, n, marks[i], strlen(marks[i])))
 			return strncmp(line, "pyprofd: ", 9) == 0;

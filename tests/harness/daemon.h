@@ -26,8 +26,8 @@
 /* The exit status and output of a program */
 struct ran {
 	int status;	 /* exit status, or 128 + the signal */
-	char *out, *err; /* err: without the lines of a forecast */
-	char *forecast;	 /* lines of a forecast; NULL for a daemon */
+	char *out, *err; /* err: without the lines of what observing costs */
+	char *forecast;	 /* these: of a forecast, and the overhead at the end; NULL for a daemon */
 	size_t nout;
 };
 

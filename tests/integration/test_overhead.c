@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Subtracting the probes' own time: the target measures the same calls itself before it is traced,
- * and the tracer while it is. Corrected times must be much closer to the target's than raw ones.
+ * and the tracer while it is. Corrected times must be much closer to the target's than raw ones, and
+ * the overhead near to the difference.
  * The remaining error depends on the load of the machine and is measured in tests/bench.
  */
 #include <inttypes.h>
@@ -44,7 +45,7 @@ static void check_cost(const struct cost *c)
 static bool attempt(const char *exe)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
-	double raw, corrected, truth;
+	double raw, corrected, truth, taken;
 	struct traced t;
 
 	traced_start(&t, exe, "run.py", "overhead", NULL);
@@ -61,9 +62,13 @@ static bool attempt(const char *exe)
 	assert_ok(snapshot_correct(s));
 	cr_assert(s->targets[0].corrected && s->targets[0].subtracted[SNAPSHOT_CPU] > 0);
 	corrected = cumulative(s);
-	fprintf(stderr, "  %s: untraced %.3f s, traced %.3f s, corrected %.3f s\n", exe, truth, raw,
-		corrected);
-	return fabs(corrected - truth) < NEARER * fabs(raw - truth);
+	taken = (double)s->targets[0].overhead_ns / 1e9;
+	fprintf(stderr,
+		"  %s: untraced %.3f s, traced %.3f s, corrected %.3f s, overhead %.3f s of %.3f "
+		"s\n",
+		exe, truth, raw, corrected, taken, (double)s->targets[0].own_cpu_ns / 1e9);
+	return fabs(corrected - truth) < NEARER * fabs(raw - truth) &&
+	       fabs(taken - (raw - truth)) < NEARER * (raw - truth);
 }
 
 Test(overhead, is_taken_out)

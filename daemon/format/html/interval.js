@@ -68,11 +68,25 @@ function pairsSince(report, before) {
 }
 
 function provenanceSince({ provenance }, before) {
-	const known = new Map(before.provenance.targets.map((t) => [t.pid, t.traced_ns]));
+	const known = new Map(before.provenance.targets.map((t) => [t.pid, t]));
+	const less = (n, old) => Math.max(0, n - (old ?? 0));
 
 	return {
 		...provenance,
-		targets: provenance.targets.map((t) => ({ ...t, traced_ns: Math.max(0, t.traced_ns - (known.get(t.pid) ?? 0)) })),
+		targets: provenance.targets.map((t) => {
+			const old = known.get(t.pid);
+			const { overhead_ns, own_cpu_ns } = t.overhead;
+
+			return {
+				...t,
+				traced_ns: less(t.traced_ns, old?.traced_ns),
+				overhead: {
+					...t.overhead,
+					overhead_ns: less(overhead_ns, old?.overhead.overhead_ns),
+					own_cpu_ns: less(own_cpu_ns, old?.overhead.own_cpu_ns),
+				},
+			};
+		}),
 	};
 }
 

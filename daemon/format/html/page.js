@@ -156,6 +156,7 @@ export class Page {
 			.filter(([label]) => label === 'result')
 			.map(([, value]) => visible(value))
 			.join('\n');
+		this.overhead();
 		$('banner').hidden = !serious.length;
 		$('banner').replaceChildren(...serious.map(said));
 		$('notice').hidden = !notes.length;
@@ -170,6 +171,20 @@ export class Page {
 				),
 			),
 		);
+	}
+
+	// What observing took from all processes.
+	overhead() {
+		const { lines, provenance } = this.report;
+		const sum = (key) => provenance.targets.reduce((n, t) => n + (t.overhead[key] ?? 0), 0);
+		const own = sum('own_cpu_ns');
+
+		$('overhead').hidden = !own;
+		$('overhead').textContent = `overhead ${percent(sum('overhead_ns'), own)}`;
+		$('overhead').title = lines
+			.filter(([label]) => label === 'overhead')
+			.map(([, value]) => visible(value))
+			.join('\n');
 	}
 
 	// After another choice of threads: everything anew.

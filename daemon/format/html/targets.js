@@ -4,7 +4,7 @@
 
 import { api } from './api.js';
 import { steady } from './steady.js';
-import { count, element, shortened, time } from './text.js';
+import { count, element, percent, shortened, time } from './text.js';
 
 const MOST = 50; // processes listed at a time
 const FLAGS = new Set(['builtins', 'follow_children', 'verify']);
@@ -89,6 +89,7 @@ export class Targets {
 				label,
 			);
 		const running = t.state === 'tracing';
+		const inAll = t.overhead_in_all == null ? '' : `${percent(t.overhead_in_all, 1)} in all`;
 
 		return element(
 			'tr',
@@ -98,7 +99,7 @@ export class Targets {
 			element('td', { class: 'command' }, element('bdi', { title: shortened(t.cmdline) }, shortened(t.cmdline, 120))),
 			element('td', {}, this.state(t)),
 			element('td', {}, t.windows ? `${t.mode}, ≤ ${t.windows.max_overhead_percent} %` : t.mode),
-			element('td', { 'data-label': 'overhead' }, t.overhead > 0 ? `${(100 * t.overhead).toFixed(1)} %` : '–'),
+			element('td', { 'data-label': 'overhead', title: inAll || null }, running ? percent(t.overhead, 1) : inAll || '–'),
 			element('td', { 'data-label': 'events/s' }, count(t.events_per_s)),
 			element('td', { 'data-label': 'recorded' }, time(t.traced_ns)),
 			element(

@@ -69,6 +69,25 @@ Test(render, status)
 		     "4194304 events were lost: counts are lower bounds\n");
 }
 
+/* Lately while it is observed, and in all, as far as they are known. */
+Test(render, overhead)
+{
+	_cleanup_free_ char *out = render(
+		"{\"targets\": [{\"pid\": 1, \"state\": \"tracing\", \"overhead\": 0.031,"
+		"  \"overhead_in_all\": 0.029,"
+		"  \"windows\": {\"max_overhead_percent\": 5, \"count\": 9, \"cpu_share\": 0.5}},"
+		"{\"pid\": 2, \"state\": \"attached\", \"overhead\": 0.0,"
+		"  \"overhead_in_all\": 0.029},"
+		"{\"pid\": 3, \"state\": \"ended\", \"overhead_in_all\": null}]}");
+
+	cr_assert(strstr(out,
+			 "\n      1 overhead 3.1%, 2.9% in all (limit 5%); 9 windows cover 50.0% "
+			 "of its C"),
+		  "%s", out);
+	cr_assert(strstr(out, "\n      2 overhead 2.9% in all\n"), "%s", out);
+	cr_assert(!strstr(out, "      3 overhead"), "%s", out);
+}
+
 Test(render, mechanism)
 {
 	_cleanup_free_ char *out =

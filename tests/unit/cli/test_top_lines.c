@@ -151,15 +151,19 @@ Test(top_lines, parts)
 Test(top_lines, status)
 {
 	json_t *status = json_loads("{\"targets\": [{\"state\": \"tracing\", \"events\": 1000,"
-				    " \"events_per_s\": 100000, \"overhead\": 0.06, \"lost\": 3},"
-				    " {\"state\": \"ended\", \"events\": 1}]}",
+				    " \"events_per_s\": 100000, \"overhead\": 0.09, \"lost\": 3,"
+				    " \"overhead_ns\": 5, \"own_cpu_ns\": 100},"
+				    " {\"state\": \"tracing\", \"overhead\": 0.05,"
+				    " \"own_cpu_ns\": 300},"
+				    " {\"state\": \"ended\", \"events\": 1, \"overhead_ns\": 95,"
+				    " \"own_cpu_ns\": 100}]}",
 				    0, NULL);
 	char *text = PRINTED(top_print_status(status, 100, out));
 	char *narrow = PRINTED(top_print_status(status, 59, out));
 
-	cr_assert_str_eq(text, "1 traced, 1 ended | 1001 events, 100000/s, 3 lost | "
-			       "overhead about 6.0%");
-	cr_assert_str_eq(narrow, "1 traced | 100000/s, 3 lost | overhead 6.0%");
+	cr_assert_str_eq(text, "2 traced, 1 ended | 1001 events, 100000/s, 3 lost | "
+			       "overhead 6.0%, 20.0% in all");
+	cr_assert_str_eq(narrow, "2 traced | 100000/s, 3 lost | overhead 6.0%");
 	free(text);
 	free(narrow);
 	json_decref(status);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The provenance in four lines. */
+/* The provenance in a few lines. */
 #include "format/brief.h"
 
 #include "harness/reports.h"
@@ -50,6 +50,31 @@ Test(brief, one_exact_target)
 			 "recorded|10.000 seconds until 2023-11-14 22:13:30 UTC; CPU time\n"
 			 "result|mode trace: exact counts: 1234 calls and returns, none lost; "
 			 "the probes' own time is subtracted\n");
+}
+
+/* That of all selected targets together; none if it is unknown. */
+Test(brief, overhead)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 7\nthread 7 7 Main\nmain app.py:1 1 1\n"
+			       "target 8\nthread 8 8 Main\nmain app.py:1 1 1\n");
+	struct format_opts o = {0};
+	struct lines l;
+
+	s->targets[0].overhead_ns = 40000000;
+	s->targets[0].own_cpu_ns = 800000000;
+	s->targets[1].overhead_ns = 500000000;
+	s->targets[1].own_cpu_ns = 199200000000;
+	s->targets[0].warnings = "odd";
+	l = lines_of(s, &o);
+	assert_line(&l,
+		    "\noverhead|0.3 % of the processes' own CPU time (0.54 s of 200 s)\nWARNING|");
+	o.filter.pid = 7;
+	l = lines_of(s, &o);
+	assert_line(&l, "\noverhead|5.0 % of the process's own CPU time (0.040 s of 0.80 s)\n");
+	s->targets[0].own_cpu_ns = 0;
+	l = lines_of(s, &o);
+	cr_assert(!strstr(l.text, "overhead"), "%s", l.text);
 }
 
 Test(brief, losses_and_warnings)

@@ -366,7 +366,8 @@ Test(json, targets)
 		assert_dumps(j, optional[i], "");
 	}
 	assert_dumps(target, "overhead",
-		     "{\"hit_ns\":null,\"subtracted\":false,\"subtracted_cpu_ns\":0,"
+		     "{\"ratio\":null,\"overhead_ns\":0,\"own_cpu_ns\":0,\"hit_ns\":null,"
+		     "\"subtracted\":false,\"subtracted_cpu_ns\":0,"
 		     "\"subtracted_wall_ns\":0,\"clamped\":0}");
 	assert_dumps(j, "filter", "{\"pid\":7,\"tid\":null}");
 	json_decref(j);
@@ -394,6 +395,7 @@ Test(json, targets)
 	t->cost = (struct cost){
 		.known = true, .before = {1, 2, 3}, .after = {4, 5, 6}, .slowdown = 7};
 	t->cost_scale = 1.5;
+	t->overhead_ns = 2, t->own_cpu_ns = 8;
 	t->corrected = t->since = t->follows = true;
 	t->subtracted[SNAPSHOT_CPU] = 10;
 	t->subtracted[SNAPSHOT_WALL] = 20;
@@ -421,7 +423,8 @@ Test(json, targets)
 		     "\"poll\",\"ns\":5,\"count\":6},{\"syscall\":\"wait4\",\"ns\":7,"
 		     "\"count\":8}]}");
 	assert_dumps(target, "overhead",
-		     "{\"hit_ns\":{\"call\":{\"before\":1,\"after\":4},\"return\":{"
+		     "{\"ratio\":0.25,\"overhead_ns\":2,\"own_cpu_ns\":8,"
+		     "\"hit_ns\":{\"call\":{\"before\":1,\"after\":4},\"return\":{"
 		     "\"before\":2,\"after\":5},\"yield\":{\"before\":3,\"after\":6}},"
 		     "\"drag_ns\":7,\"scale\":1.5,\"subtracted\":true,"
 		     "\"subtracted_cpu_ns\":10,\"subtracted_wall_ns\":20,\"clamped\":3}");

@@ -272,6 +272,27 @@ Test(profile, samples_beside_a_trace)
 	check_no_leaks();
 }
 
+/* Of all threads, since the last clear. */
+Test(profile, cpu)
+{
+	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, numbered_resolve, NULL);
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	uint64_t sum = 0;
+
+	profile_begin(p, 1000);
+	profile_send(p, 1000, PYP_REC_ENTER, 1, NUMBERED_CODE(0), 0);
+	profile_send(p, 1000, PYP_REC_ENTER, 2, NUMBERED_CODE(1), 0);
+	profile_send(p, 1300, PYP_REC_LEAVE, 1, 0, 0);
+	profile_end(p, 1500);
+	s = profile_take(p, 1500);
+	for (uint32_t i = 0; i < s->nthreads; i++)
+		sum += s->threads[i].total[SNAPSHOT_CPU];
+	cr_assert(sum > 0, "%u threads", s->nthreads);
+	cr_assert_eq(profile_cpu(p), sum);
+	profile_clear(p, 1500);
+	cr_assert_eq(profile_cpu(p), 0);
+}
+
 /*
  * Two threads that could run when a window of 1 us opened: the first one's first event comes after 400 ns, the
  * other has none. The process's CPU time that these events do not show is divided in proportion.

@@ -62,6 +62,9 @@ Test(metrics, of_targets)
 	cr_assert(strstr(rs.body, "cmdline=\"python3 \\\"app\\\".py\\n\\\\ ?\"} 1\n"));
 	cr_assert(strstr(rs.body, "pyprofd_events_total{pid=\"42\"} 100\n"));
 	cr_assert(strstr(rs.body, "pyprofd_traced_seconds_total{pid=\"42\"} 1.500000000\n"));
+	cr_assert(strstr(rs.body, "pyprofd_overhead_ratio{pid=\"42\"} 0.500000\n"));
+	cr_assert(strstr(rs.body, "pyprofd_overhead_seconds_total{pid=\"42\"} 0.300000000\n"));
+	cr_assert(strstr(rs.body, "pyprofd_own_cpu_seconds_total{pid=\"42\"} 1.200000000\n"));
 	cr_assert_str_eq(rs.body + rs.size - 6, "# EOF\n");
 	teardown();
 }

@@ -107,12 +107,21 @@ Test(routes, index_lists_every_route)
 	teardown();
 }
 
+static void assert_overhead(const json_t *o)
+{
+	cr_assert(json_integer_value(json_object_get(o, "overhead_ns")) == 300000000 &&
+		  json_integer_value(json_object_get(o, "own_cpu_ns")) == 1200000000 &&
+		  json_real_value(json_object_get(o, "overhead_in_all")) == 0.25);
+}
+
 Test(routes, ping_status_targets)
 {
 	cr_assert(ask("GET", "/v1/ping", "") == 200);
 	cr_assert_str_eq(json_string_value(json_object_get(answer, "program")), "pyprofd");
 	cr_assert(ask("HEAD", "/v1/ping", "") == 200);
 	cr_assert(ask("GET", "/v1/status", "") == 200);
+	assert_overhead(answer);
+	assert_overhead(json_array_get(json_object_get(answer, "targets"), 0));
 	cr_assert(json_array_size(json_object_get(answer, "targets")) == 1);
 	cr_assert(ask("GET", "/v1/targets", "") == 200);
 	cr_assert(json_array_size(json_object_get(answer, "targets")) == 1);

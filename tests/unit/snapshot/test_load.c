@@ -163,6 +163,8 @@ static void fill_target(struct snapshot *s, struct snapshot_target *t)
 	}
 	t->cost.slowdown = (uint32_t)n++;
 	t->cost_scale = 1.25;
+	t->overhead_ns = n++;
+	t->own_cpu_ns = n++;
 	t->subtracted[SNAPSHOT_CPU] = n++;
 	t->subtracted[SNAPSHOT_WALL] = n++;
 	t->clamped = n++;
@@ -468,6 +470,8 @@ Test(load, wrong_in_every_way)
 		{"\"version\":1", "\"version\":-1"},
 		{"\"version\":1", "\"version\":{}"},
 		{"\"losses\":{\"lost_events\":0", "\"losses\":{\"lost_events\":-1"},
+		{"\"overhead_ns\":0", "\"overhead_ns\":-1"},
+		{"\"own_cpu_ns\":0", "\"own_cpu_ns\":0.5"},
 		{"\n}\n", ",\"columns\":{}\n}\n"}, /* after the contexts */
 		{"\n}\n", ",\"columns\"\n}\n"},
 		{"\n}\n", ",7:8\n}\n"},
@@ -570,6 +574,7 @@ Test(load, unknown_members_are_passed_over)
 	static const char *const edits[][2] = {
 		{"\"nodes\":[", "\"more\":{\"a\":[1,2,{}]},\"nodes\":["},
 		{"\"calls\":1", "\"calls\":1,\"colour\":\"red\""},
+		{"\"overhead_ns\":0,\"own_cpu_ns\":0,", ""},
 		{"\"lost_events\":0,", ""},
 		{"\"resyncs\":0,", ""},
 	};

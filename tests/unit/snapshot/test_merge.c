@@ -110,6 +110,8 @@ static struct snapshot *period(uint64_t k)
 	t->exec_gap_ns = 7 * k;
 	t->children = (struct snapshot_children){11 * k, 13 * k, 17 * k, 19 * k};
 	t->traced_ns = 23 * k;
+	t->overhead_ns = 79 * k;
+	t->own_cpu_ns = 83 * k;
 	t->estimate = (struct snapshot_estimate){
 		.samples = 29 * k, .of_probes = 31 * k, .before = 37 * k};
 	for (const struct snapshot_fact *f = snapshot_facts; f->key; f++)
@@ -142,6 +144,7 @@ static void assert_sums(const struct snapshot_target *t, uint64_t k)
 		  t->exec_gap_ns == 7 * k);
 	cr_assert(t->children.followed == 11 * k && t->children.over_limit == 13 * k &&
 		  t->children.ended_first == 17 * k && t->children.failed == 19 * k);
+	cr_assert(t->overhead_ns == 79 * k && t->own_cpu_ns == 83 * k);
 	cr_assert(t->traced_ns == 23 * k && t->estimate.samples == 29 * k &&
 		  t->estimate.of_probes == 31 * k && t->estimate.before == 37 * k);
 	for (const struct snapshot_fact *f = snapshot_facts; f->key; f++)

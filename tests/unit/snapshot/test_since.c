@@ -101,10 +101,15 @@ Test(since, interval)
 	_cleanup_(view_freep) struct view *v = NULL, *w = NULL;
 
 	a->targets[0].losses[PYP_LOSS_lost_events] = 10;
+	a->targets[0].overhead_ns = 30;
+	a->targets[0].own_cpu_ns = 300;
+	b->targets[0].overhead_ns = 50;
+	b->targets[0].own_cpu_ns = 900;
 	give_more(a, 1);
 	give_more(b, 10);
 	assert_ok(snapshot_subtract(b, a));
 	cr_assert(snapshot_valid(b));
+	cr_assert(b->targets[0].overhead_ns == 20 && b->targets[0].own_cpu_ns == 600);
 	check_more(b);
 	assert_ok(view_build(b, &one, &v));
 	check_row(v, "main", 0, 50, 100);
