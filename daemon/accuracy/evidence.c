@@ -139,7 +139,7 @@ static uint64_t leaves_of(const struct ends *e)
 	return e->calls > e->yields ? e->calls - e->yields : 0;
 }
 
-/* Probes' part of a node's own time: see snapshot/correct.c. */
+/* Probes' part of a node's own time: see accuracy/finish.c. */
 static double taken_of(const struct cost *c, const struct ends *n, const struct ends *callees,
 		       bool pseudo)
 {

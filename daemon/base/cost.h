@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Probe cost: the time in nanoseconds that one hit takes from the thread, before and after the
- * event's time stamp is taken. verify/measure.c measures it, snapshot/correct.c subtracts it.
+ * event's time stamp is taken. verify/measure.c measures it, accuracy/finish.c subtracts it.
  *
  * The cost varies: on a busy machine, hits can take a third longer for some seconds. The
  * probe-latency reference follows that: in the target, the BPF program measures the part
@@ -54,7 +54,7 @@ double cost_slowdown(const struct cost *c, uint64_t n, double ns);
  * Caches and branch predictors are also cold after a hit: an interval that takes x ns undisturbed
  * takes x + D * (1 - exp(-x / D)), where D is cost_cold(). cost_undisturbed() inverts this: the
  * undisturbed total of n intervals that took ns in total. times: factor on D. See
- * snapshot/reconcile.c.
+ * accuracy/solve.c.
  */
 double cost_undisturbed(double cold_ns, double n, double ns, double times);
 /* The total slowdown of n intervals that take ns undisturbed, and its derivative by ns */

@@ -37,7 +37,7 @@ struct samples_by_func {
 
 /*
  * Samples that are not in the tree: those taken during a trace, to correct its times, and those
- * taken before it. See snapshot/reconcile.h.
+ * taken before it. See accuracy/solve.h.
  */
 struct samples_beside {
 	bool wanted;

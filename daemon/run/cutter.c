@@ -15,7 +15,7 @@
 
 #include "base/log.h"
 #include "push/labels.h"
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 #include "snapshot/since.h"
 
 #define TARGETS_MAX 4096u

@@ -14,7 +14,7 @@
 #include "base/terminal.h"
 #include "format/overhead.h"
 #include "server/routes.h"
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 
 static bool to_stdout(const struct options *o)
 {

@@ -11,7 +11,7 @@
 
 #include "base/bounded.h"
 #include "base/worker.h"
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 #include "snapshot/since.h"
 
 struct render {

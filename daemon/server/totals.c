@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "format/names.h"
 #include "format/table.h"
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 #include "snapshot/since.h"
 
 #define HALF_LIFE_NS (300.0 * CLOCK_NS_PER_S)

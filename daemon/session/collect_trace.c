@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The collector of mode trace: records every call and every return from start to stop. With --rate,
- * timers also sample, which shows how much of the time the probes take: see snapshot/reconcile.h.
+ * timers also sample, which shows how much of the time the probes take: see accuracy/solve.h.
  */
 #include "session/collector.h"
 #include "session/tracee.h"

@@ -3,7 +3,7 @@
  * The pace of a process: how much CPU time it uses per mark (session/marks.h) while there are no
  * probes at its calls. It is measured briefly before a trace, and again when that has stopped: the
  * speed of a machine that others use changes meanwhile. The marks are counted during the trace as
- * well, which then shows how much CPU time the same work takes undisturbed: see snapshot/reconcile.h.
+ * well, which then shows how much CPU time the same work takes undisturbed: see accuracy/solve.h.
  */
 #ifndef PYPROF_SESSION_PACE_H
 #define PYPROF_SESSION_PACE_H

@@ -13,13 +13,14 @@
  * Samples that hit the probes' own time are dropped, and their number in windows shows what hits really
  * cost in this process: `times` the measured cost.
  */
+#include "session/windowed.h"
+
 #include <errno.h>
 #include <math.h>
 
 #include "accuracy/evidence.h"
 #include "session/collector.h"
 #include "session/tracee.h"
-#include "session/windowed.h"
 
 /*
  * The time in ns that opening and closing a window takes from the target: a fixed part, and per

@@ -308,7 +308,7 @@ struct snapshot_target {
 	uint64_t overhead_ns, own_cpu_ns;
 	struct cost cost;  /* cost of a hit of its probes */
 	double cost_scale; /* ratio to the cost when it was measured; 0: unknown */
-	bool corrected;	   /* the cost was subtracted, see snapshot/correct.h */
+	bool corrected;	   /* the cost was subtracted, see accuracy/finish.h */
 	uint64_t subtracted[SNAPSHOT_CLOCKS];
 	uint64_t clamped;	       /* contexts that would have become negative */
 	uint64_t losses[PYP_LOSS_MAX]; /* counted by the BPF programs, see PYP_LOSSES */

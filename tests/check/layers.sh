@@ -30,8 +30,8 @@ verify target elf python plan inspect probe event profile stats snapshot
 slow profile stack event snapshot stats format
 timeline slow profile stack event snapshot stats format
 session target elf python plan inspect probe event accuracy profile stats snapshot verify timeline slow
-server session format snapshot stats timeline slow interval history push
-run server session format snapshot continuous history interval push
+server session accuracy format snapshot stats timeline slow interval history push
+run server accuracy session format snapshot continuous history interval push
 doctor target python plan inspect probe session verify
 find target python inspect
 dump target python inspect find

@@ -9,7 +9,7 @@
 
 #include "harness/test.h"
 #include "harness/traced.h"
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 
 static const struct snapshot_coro *coro_named(const struct snapshot *s, const char *name)
 {

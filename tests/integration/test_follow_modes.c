@@ -12,7 +12,7 @@
 #include "harness/patience.h"
 #include "harness/process_tree.h"
 #include "harness/test.h"
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 #include "stats/view.h"
 
 static struct process_tree f;

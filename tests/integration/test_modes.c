@@ -16,7 +16,7 @@
 #include "harness/traced.h"
 #include "plan/plan.h"
 #include "python/python.h"
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 #include "stats/view.h"
 
 static void start(struct traced *t, const struct interpreter *py, const char *program,

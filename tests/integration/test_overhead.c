@@ -12,7 +12,7 @@
 #include "harness/counts.h"
 #include "harness/test.h"
 #include "harness/traced.h"
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 #include "stats/view.h"
 
 #define NEARER 0.4 /* share of the raw error that may remain */

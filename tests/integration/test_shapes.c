@@ -13,7 +13,7 @@
 #include "harness/temp_dir.h"
 #include "harness/test.h"
 #include "harness/traced.h"
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 #include "snapshot/pseudo.h"
 #include "stats/view.h"
 

@@ -20,7 +20,7 @@
 #include "harness/tool.h"
 #include "harness/traced.h"
 #include "probe/opts.h"
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 #include "stats/view.h"
 
 #define SECONDS	  "0.1"

@@ -15,7 +15,7 @@
 #include "harness/sites.h"
 #include "harness/test.h"
 #include "harness/traced.h"
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 #include "stats/view.h"
 
 #define CYCLES 6

@@ -3,7 +3,7 @@
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 #include "snapshot/merge.h"
 
 static const char *const example = "target 42\n"

@@ -3,7 +3,7 @@
  * Subtracting the probes' own time from a snapshot: the amount per context, never below 0, and the
  * sum.
  */
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Reconciling a trace with samples: the weight of each source, and the preservation of sums. */
-#include "snapshot/reconcile.h"
+#include "accuracy/solve.h"
 
 #include <inttypes.h>
 #include <math.h>
 
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 
 #define PERIOD	 1000.0 /* ns */
 #define SLOWDOWN 150.0

@@ -9,7 +9,7 @@
 
 #include "harness/event_script.h"
 #include "harness/test.h"
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 #include "snapshot/waits.h"
 
 static struct event_script *script_new(void)

@@ -50,7 +50,7 @@
  * behaviour (its period is not a multiple of the program's own periods), and dropping a sample does
  * not depend on the function.
  */
-#include "snapshot/reconcile.h"
+#include "accuracy/solve.h"
 
 #include <errno.h>
 #include <math.h>

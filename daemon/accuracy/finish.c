@@ -27,13 +27,13 @@
  * the context is counted. Calls in "(truncated)" are charged to it, because their callers are
  * unknown.
  */
-#include "snapshot/correct.h"
+#include "accuracy/finish.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "snapshot/pseudo.h"
-#include "snapshot/reconcile.h"
+#include "accuracy/solve.h"
 #include "snapshot/waits.h"
 
 struct ends {

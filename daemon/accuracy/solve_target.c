@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/square.h"
-#include "snapshot/reconcile.h"
+#include "accuracy/solve.h"
 
 #define UNKNOWN 1e18 /* ns: far longer than any time, but finite */
 

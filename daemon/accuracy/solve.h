@@ -4,8 +4,8 @@
  * probes; samples during the trace, without those that hit the probes' own time; and samples from
  * before the probes were attached. Pure; reconcile.c describes the method.
  */
-#ifndef PYPROF_SNAPSHOT_RECONCILE_H
-#define PYPROF_SNAPSHOT_RECONCILE_H
+#ifndef PYPROF_ACCURACY_SOLVE_H
+#define PYPROF_ACCURACY_SOLVE_H
 
 #include <stddef.h>
 #include <stdint.h>

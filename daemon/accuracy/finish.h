@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Subtracts the cost of probes from a snapshot. correct.c describes the rules. */
-#ifndef PYPROF_SNAPSHOT_CORRECT_H
-#define PYPROF_SNAPSHOT_CORRECT_H
+#ifndef PYPROF_ACCURACY_FINISH_H
+#define PYPROF_ACCURACY_FINISH_H
 
 #include "snapshot/snapshot.h"
 
