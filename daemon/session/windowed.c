@@ -155,7 +155,7 @@ static int open_window(struct tracee *t, struct diag *diag)
 	windows_opened(&w->ctl, ts);
 	tracee_begin(t, ts);
 	cost = cost_scaled(&cost, w->opened_scale * w->opened_times);
-	profile_limit(t->profile, w->ctl.length_ns, &cost);
+	profile_limit(t->profile, &(struct profile_limit){w->ctl.length_ns, &cost, w->ctl.whole});
 	tracee_add_initial(t);
 	return 0;
 }
@@ -196,7 +196,7 @@ static void end_window(struct tracee *t, bool last)
 	const struct cost measured = tracee_cost(t), cost = cost_scaled(&measured, scale);
 	const double factor = scale / w->opened_scale;
 	struct snapshot_windows so_far;
-	uint64_t shown, own, taken;
+	uint64_t shown, own, taken, tail;
 	double error;
 
 	w->closed_ns = 0;
@@ -210,6 +210,7 @@ static void end_window(struct tracee *t, bool last)
 	tracee_account_events(t);
 	taken = more(t->overhead_ns, w->opened_overhead_ns);
 	learn_times(t, taken);
+	tail = profile_tail_ns(t->profile, ts);
 	shown = profile_window_end(t->profile, ts, factor);
 	taken = (uint64_t)(factor * (double)taken);
 	own = more(more(ts, t->started_ns), taken);
@@ -235,7 +236,7 @@ static void end_window(struct tracee *t, bool last)
 	t->started_ns = 0;
 	w->since_ns = ts;
 	account(t, ts);
-	windows_closed(&w->ctl, ts, own > shown ? own : shown);
+	windows_closed(&w->ctl, ts, own > shown ? own : shown, tail);
 }
 
 static void close_window(struct tracee *t)
@@ -383,7 +384,9 @@ static void windowed_turn(struct tracee *t)
 		return;
 	act = w->ctl.open && windowed_marks_unfit(t)
 		      ? WINDOWS_CLOSE
-		      : windows_decide(&w->ctl, now, profile_window_is_over(t->profile));
+		      : windows_decide(&w->ctl, now, (struct windows_shown){
+							profile_window_is_over(t->profile),
+							profile_window_lasts(t->profile)});
 	switch (act) {
 	case WINDOWS_CLOSE:
 		close_window(t);
