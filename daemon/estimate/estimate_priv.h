@@ -35,9 +35,6 @@ struct estimate_last_func {
 	double z[SNAPSHOT_FIGURES];
 };
 
-/* Widens a variance known from only n windows. */
-double estimate_widened(double var, double n);
-
 /*
  * The relative error of 1 / x, from that of x, such that two errors reach as far as two errors of x do. Large
  * ones occur only where traps are slow.

@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/student.h"
 #include "estimate/estimate.h"
 #include "estimate/estimate_priv.h"
 #include "estimate/progress.h"
@@ -125,18 +126,6 @@ static struct fit_row *row_of(const struct estimate_result *r, uint32_t node)
 }
 
 /*
- * Widen a variance known from only n windows, so that 1.96 errors still cover 95 %. Student's t by
- * its expansion in 1 / (n - 1) (Abramowitz and Stegun, 26.7.5).
- */
-double estimate_widened(double var, double n)
-{
-	const double z = 1.96, v = n - 1, z3 = z * z * z;
-	double t = z + (z3 + z) / (4 * v) + (5 * z3 * z * z + 16 * z3 + 3 * z) / (96 * v * v);
-
-	return var * (t / z) * (t / z);
-}
-
-/*
  * The number of windows that contribute as much as these do. Weights w count as w - 1 in size, and as
  * w (w - 1) in size2.
  */
@@ -163,7 +152,7 @@ static double windows_variance(const struct estimate *e, uint32_t func, enum sna
 	var = f->square[figure] - 2 * ratio * f->product[figure] + ratio * ratio * e->size2[wall];
 	few = effective_windows(e, wall);
 	few = few < FEW_WINDOWS ? FEW_ERROR / (few * few) * f->sum[figure] : 0;
-	return (var > 0 ? estimate_widened(var * n / (n - 1), n) : 0) + few * few;
+	return (var > 0 ? student_widened(var * n / (n - 1), n) : 0) + few * few;
 }
 
 /* Subtract the post-trap slowdown (base/cost.h) from own time. taken becomes the change of own time
@@ -195,7 +184,7 @@ static double window_variation(const struct estimate *e)
 		return -1;
 	ratio = e->size[SNAPSHOT_CPU] / e->length;
 	var = e->size2[SNAPSHOT_CPU] - 2 * ratio * e->length_cpu + ratio * ratio * e->length2;
-	return var > 0 ? estimate_widened(var * n / (n - 1), n) / pow(e->size[SNAPSHOT_CPU], 2) : 0;
+	return var > 0 ? student_widened(var * n / (n - 1), n) / pow(e->size[SNAPSHOT_CPU], 2) : 0;
 }
 
 /* Scale counts by marks if that has the smaller error. */
