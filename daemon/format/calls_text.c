@@ -13,7 +13,7 @@ static void add_figure(char text[CALLS_TEXT_MAX], const char *sign, double n, in
 {
 	size_t len = strlen(text);
 
-	if (n < pow(10, digits))
+	if (n < pow(10, digits) - 0.5)
 		snprintf(text + len, CALLS_TEXT_MAX - len, "%s%.*g", sign, digits, n);
 	else
 		snprintf(text + len, CALLS_TEXT_MAX - len, "%s%.0f", sign, n);

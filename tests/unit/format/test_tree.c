@@ -30,7 +30,7 @@ static char *tree(const struct format_opts *o)
 #define MAIN	    " 90.0%     0.018     0.001        1  main  app.py:1\n"
 #define G	    " 85.0%     0.017     0.007        1   g  b.py:3\n"
 #define F	    " 50.0%     0.010     0.009        1    f  app.py:10\n"
-#define H	    "  5.0%     0.001     0.001        5     h  app.py:20\n"
+#define H	    "  5.0%     0.001     0.001        5     h  x 5 per call  app.py:20\n"
 #define WORKER	    " 10.0%     0.002                    thread 43 worker\n"
 #define WORKER_F    " 10.0%     0.002     0.002        2  f  app.py:10"
 
@@ -49,7 +49,7 @@ Test(tree, everything)
 
 	cr_assert_str_eq(
 		text, MAIN_THREAD MAIN
-		"  0.0%     0.000     0.000        3   small  app.py:9\n" G F H WORKER WORKER_F);
+		"  0.0%     0.000     0.000        3   small  x 3 per call  app.py:9\n" G F H WORKER WORKER_F);
 }
 
 Test(tree, depth)
@@ -61,7 +61,7 @@ Test(tree, depth)
 			       "100.0%     0.018     0.001        1  main  app.py:1\n"
 			       " 94.4%     0.017     0.007        1   g  b.py:3\n"
 			       " 55.5%     0.010                       (1 more)\n"
-			       "  0.0%     0.000     0.000        3   small  app.py:9");
+			       "  0.0%     0.000     0.000        3   small  x 3 per call  app.py:9");
 }
 
 Test(tree, patterns_show_what_leads_there_and_what_is_below)
@@ -136,7 +136,7 @@ Test(tree, threads_are_merged)
 	cr_assert(strncmp(text, TOGETHER, strlen(TOGETHER)) == 0, "%s", text);
 	cr_assert(strstr(text, "function\n"
 			       " 90.0%     0.009     0.002        3  f  app.py:1\n"
-			       " 70.0%     0.007     0.007        4   g  b.py:3\n"
+			       " 70.0%     0.007     0.007        4   g  x 1.33 per call  b.py:3\n"
 			       " 10.0%     0.001     0.001        1  h  c.py:1\n"
 			       "\n"),
 		  "%s", text);
