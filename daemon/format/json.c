@@ -443,7 +443,7 @@ static int put_functions(struct writer *w)
 static void put_per_call(struct writer *w, const struct per_call *p)
 {
 	if (p->calls >= 0)
-		fprintf(w->out, ",\"calls_per_call\":%.9g,\"calls_per_call_error\":%.3g", p->calls,
+		fprintf(w->out, ",\"calls_per_call\":%.9g,\"calls_per_call_error\":%.9g", p->calls,
 			p->error);
 }
 
