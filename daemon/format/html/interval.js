@@ -2,6 +2,7 @@
 // What happened between two moments: the difference of two reports of one profile.
 
 import { derive, threadKey } from './data.js';
+import { WHOLES } from './percall.js';
 
 // By context of `report`: the context of `before` with the same thread and path; -1: none.
 function matching(report, before) {
@@ -68,11 +69,16 @@ function pairsSince(report, before) {
 }
 
 function provenanceSince({ provenance }, before) {
-	const known = new Map(before.provenance.targets.map((t) => [t.pid, t.traced_ns]));
+	const known = new Map(before.provenance.targets.map((t) => [t.pid, t]));
+	const less = (n, then) => Math.max(0, n - (then ?? 0));
 
 	return {
 		...provenance,
-		targets: provenance.targets.map((t) => ({ ...t, traced_ns: Math.max(0, t.traced_ns - (known.get(t.pid) ?? 0)) })),
+		targets: provenance.targets.map((t) => ({
+			...t,
+			traced_ns: less(t.traced_ns, known.get(t.pid)?.traced_ns),
+			windows: t.windows && { ...t.windows, count: less(t.windows.count, known.get(t.pid)?.windows?.count) },
+		})),
 	};
 }
 
@@ -88,10 +94,10 @@ export function since(report, before) {
 		min_wall: none.map(() => -1),
 		max_wall: none,
 	};
-	const sums = ['calls', 'cpu', 'wall', ...report.columns.filter((c) => c.merge === 'sum').map((c) => c.name)];
+	const sums = ['calls', 'cpu', 'wall', ...WHOLES, ...report.columns.filter((c) => c.merge === 'sum').map((c) => c.name)];
 
 	for (const key of sums)
-		if (before.nodes[key])
+		if (report.nodes[key] && before.nodes[key])
 			nodes[key] = subtracted(report.nodes[key], before.nodes[key], match);
 	return derive({
 		...report,
