@@ -31,9 +31,9 @@ struct writer {
 	uint32_t *func_at;   /* index in `functions`; SNAPSHOT_NONE: left out */
 	uint32_t *thread_at; /* index in `threads`; SNAPSHOT_NONE: left out */
 	uint32_t *node_at;
-	uint64_t (*outside)[SNAPSHOT_CLOCKS]; /* per thread: the figures of its "<outside>" row */
-	const uint64_t *resumed;	      /* per function, see resumptions_new() */
-	const struct waits_of_thread *waits;  /* per thread; NULL: not measured */
+	uint64_t (*outside)[SNAPSHOT_CLOCKS];  /* per thread: the figures of its "<outside>" row */
+	const uint64_t *resumed;	       /* per function, see resumptions_new() */
+	const struct waits_of_thread *waits;   /* per thread; NULL: not measured */
 	const struct per_call_evidence *calls; /* per node */
 	bool durations; /* functions have durations, valid for the written threads */
 	bool errors;	/* figures have standard errors, valid for the written threads */

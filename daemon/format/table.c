@@ -217,8 +217,8 @@ int table_build(const struct view *v, enum snapshot_clock clock, struct table **
 		return -ENOMEM;
 	merge_edges(t);
 	for (size_t i = 0; i < t->nedges; i++)
-		t->edges[i].per_call = per_call_of(
-			&t->edges[i].calls, &t->rows[t->edges[i].caller].calls, v->windows);
+		t->edges[i].per_call = per_call_of(&t->edges[i].calls,
+						   &t->rows[t->edges[i].caller].calls, v->windows);
 	t->row_of = TAKE_PTR(row_of);
 	*ret = TAKE_PTR(t);
 	return 0;

@@ -211,8 +211,7 @@ static void print_label(const struct printer *p, const struct snapshot_func *f, 
 	if (f->pseudo || asprintf(&file, "%s:%" PRId32, f->filename ? f->filename : "<unknown>",
 				  f->firstlineno) < 0)
 		file = NULL;
-	columns = columns ? fit_note(note, columns)
-			  : wanted + 2 + (file ? screen_width(file) : 0);
+	columns = columns ? fit_note(note, columns) : wanted + 2 + (file ? screen_width(file) : 0);
 	/* the name has priority, but the file gets a third */
 	width = file && wanted + 2 + 8 > columns && wanted + 2 + screen_width(file) > columns
 			? columns - columns / 3

@@ -199,8 +199,8 @@ static int make_room_for_nodes(struct snapshot *s, uint32_t n)
 	s->nodes = nodes;
 	if (!s->wholes)
 		return 0;
-	s->wholes = snapshot_grow(s, &s->adding.wholes, s->wholes, s->nnodes, n,
-				  sizeof(*s->wholes));
+	s->wholes =
+		snapshot_grow(s, &s->adding.wholes, s->wholes, s->nnodes, n, sizeof(*s->wholes));
 	return s->wholes ? 0 : -ENOMEM;
 }
 

@@ -336,7 +336,7 @@ struct snapshot {
 	struct snapshot_node *nodes;
 	uint32_t nnodes;
 	uint64_t measured; /* bit mask of columns measured for any target, see base/column.h */
-	uint64_t *columns[COLUMNS]; /* per node: its own figure; NULL: no node has one */
+	uint64_t *columns[COLUMNS];    /* per node: its own figure; NULL: no node has one */
 	struct snapshot_whole *wholes; /* per node; NULL: none */
 	struct snapshot_coro *coros;
 	uint32_t ncoros;

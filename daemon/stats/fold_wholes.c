@@ -22,8 +22,8 @@ struct wholes {
 	const uint32_t *host;
 	struct snapshot_whole *to;
 	struct step *steps; /* per node */
-	struct map pairs;   /* (caller's node, function) → the first node of this function below it */
-	double *calls;	    /* per such node: calls per call of all of them */
+	struct map pairs; /* (caller's node, function) → the first node of this function below it */
+	double *calls;	  /* per such node: calls per call of all of them */
 };
 
 static void wholes_deinit(struct wholes *w)
@@ -59,8 +59,8 @@ static struct step step_of(const struct wholes *w, uint32_t i)
 		return (struct step){.caller = SNAPSHOT_NONE};
 	if (!w->away[parent->func])
 		return ret;
-	ret.variance = square(above->calls) * ret.variance +
-		       square(ret.calls) * above->variance + ret.variance * above->variance;
+	ret.variance = square(above->calls) * ret.variance + square(ret.calls) * above->variance +
+		       ret.variance * above->variance;
 	ret.calls *= above->calls;
 	ret.caller = above->caller;
 	return ret;

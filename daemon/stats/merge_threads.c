@@ -101,8 +101,8 @@ static int prepare(struct merging *m)
 	return to->nodes && to->threads && m->into ? 0 : -ENOMEM;
 }
 
-int merge_threads(const struct snapshot *s, const struct view_filter *filter,
-		  struct snapshot **ret, uint32_t **ret_into)
+int merge_threads(const struct snapshot *s, const struct view_filter *filter, struct snapshot **ret,
+		  uint32_t **ret_into)
 {
 	_cleanup_(snapshot_freep) struct snapshot *to = snapshot_new();
 	_cleanup_(merging_deinit) struct merging m = {.s = s, .to = to};

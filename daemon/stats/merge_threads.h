@@ -11,7 +11,7 @@
  * functions, targets and strings from s, which must outlive it. *ret_into, which the caller frees, has its
  * node by context of s; SNAPSHOT_NONE: not selected. Returns 0 or -ENOMEM.
  */
-int merge_threads(const struct snapshot *s, const struct view_filter *filter,
-		  struct snapshot **ret, uint32_t **ret_into);
+int merge_threads(const struct snapshot *s, const struct view_filter *filter, struct snapshot **ret,
+		  uint32_t **ret_into);
 
 #endif

@@ -188,8 +188,7 @@ static int fold_whole_calls(struct folding *f)
 	f->to->wholes = NULL;
 	if (!f->s->wholes)
 		return 0;
-	f->to->wholes =
-		snapshot_alloc(f->to, (size_t)f->to->nnodes + 1, sizeof(*f->to->wholes));
+	f->to->wholes = snapshot_alloc(f->to, (size_t)f->to->nnodes + 1, sizeof(*f->to->wholes));
 	return f->to->wholes ? fold_wholes(f->s, f->away, f->host, f->to->wholes) : -ENOMEM;
 }
 

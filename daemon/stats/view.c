@@ -34,8 +34,8 @@ struct walk {
 	size_t edges_cap;
 	struct map edges; /* (caller, callee) → edge */
 	bool *memory;	  /* per node: it or a callee has figures of memory; NULL: not measured */
-	unsigned char *is_row; /* per node: ROW and ROW_OUTERMOST; NULL: no columns */
-	bool counted;	       /* a tree of mode count: two levels deep, without recursion */
+	unsigned char *is_row;	     /* per node: ROW and ROW_OUTERMOST; NULL: no columns */
+	bool counted;		     /* a tree of mode count: two levels deep, without recursion */
 	enum per_call_source source; /* of the tree's calls */
 };
 
@@ -364,10 +364,10 @@ static void divide_calls(struct view *v)
 	for (size_t i = 0; i < v->nedges; i++) {
 		struct view_edge *e = &v->edges[i];
 
-		e->per_call = e->caller == SNAPSHOT_NONE
-				      ? unknown
-				      : per_call_of(&e->calls, &v->rows[e->caller].calls,
-						    v->windows);
+		e->per_call =
+			e->caller == SNAPSHOT_NONE
+				? unknown
+				: per_call_of(&e->calls, &v->rows[e->caller].calls, v->windows);
 	}
 }
 

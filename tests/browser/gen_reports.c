@@ -250,16 +250,17 @@ static struct snapshot *estimate(void)
  */
 static struct snapshot *windowed(void)
 {
-	struct snapshot *s = snapshot_build("target 42\n" WORKER("42") WORKER("43")
-					    "target 7\nthread 7 7 MainThread\n"
-					    "main app.py:50 3 1000000\n"
-					    "  load_all app.py:1 12 2000000\n"
-					    "  check app.py:60 10 3000000\n");
+	struct snapshot *s = snapshot_build("target 42\n" WORKER("42")
+						    WORKER("43") "target 7\nthread 7 7 MainThread\n"
+								 "main app.py:50 3 1000000\n"
+								 "  load_all app.py:1 12 2000000\n"
+								 "  check app.py:60 10 3000000\n");
 
 	/* contexts 1 to 5 and 7 to 11, behind the threads' roots */
 	for (uint32_t i = 0; i < 9; i++)
 		for (uint32_t at = 1; at <= 7; at += 6)
-			WHOLES_ADD_WINDOW(s, 0, {at, 0, 1 + i % 3}, {at + 1, 35 + 5 * i - at, 34 + 5 * i},
+			WHOLES_ADD_WINDOW(s, 0, {at, 0, 1 + i % 3},
+					  {at + 1, 35 + 5 * i - at, 34 + 5 * i},
 					  {at + 2, 34 + 5 * i, 33}, {at + 3, 9 + i % 4, 9},
 					  {at + 4, i % 2, i % 2});
 	s->targets[0].windows.max_overhead = 10;

@@ -107,7 +107,8 @@ Test(edges, calls_per_call_of_the_caller)
 			 "b.py:3(g)\n"),
 		  "%s", windows);
 	callers = report_new("callers", s, &o, NULL);
-	cr_assert(strstr(callers, "g)       <-       1    0.007    0.008                   1  app.py"),
+	cr_assert(strstr(callers,
+			 "g)       <-       1    0.007    0.008                   1  app.py"),
 		  "%s", callers);
 	s->targets[0].windows.sampled = false;
 	s->targets[0].mode = MODE_SAMPLE;

@@ -48,9 +48,9 @@ Test(tree, everything)
 	struct format_opts o = {.min_share = -1, .reverse = true, .by_thread = true};
 	_cleanup_free_ char *text = tree(&o);
 
-	cr_assert_str_eq(
-		text, MAIN_THREAD MAIN
-		"  0.0%     0.000     0.000        3   small  x 3 per call  app.py:9\n" G F H WORKER WORKER_F);
+	cr_assert_str_eq(text, MAIN_THREAD MAIN
+			 "  0.0%     0.000     0.000        3   small  x 3 per call  app.py:9\n" G F
+				 H WORKER WORKER_F);
 }
 
 Test(tree, depth)
@@ -58,11 +58,12 @@ Test(tree, depth)
 	struct format_opts o = {.depth = 2, .min_share = -1, .filter = {.tid = 42}};
 	_cleanup_free_ char *text = tree(&o);
 
-	cr_assert_str_eq(text, "100.0%     0.018                    thread 42 MainThread\n"
-			       "100.0%     0.018     0.001        1  main  app.py:1\n"
-			       " 94.4%     0.017     0.007        1   g  b.py:3\n"
-			       " 55.5%     0.010                       (1 more)\n"
-			       "  0.0%     0.000     0.000        3   small  x 3 per call  app.py:9");
+	cr_assert_str_eq(text,
+			 "100.0%     0.018                    thread 42 MainThread\n"
+			 "100.0%     0.018     0.001        1  main  app.py:1\n"
+			 " 94.4%     0.017     0.007        1   g  b.py:3\n"
+			 " 55.5%     0.010                       (1 more)\n"
+			 "  0.0%     0.000     0.000        3   small  x 3 per call  app.py:9");
 }
 
 Test(tree, patterns_show_what_leads_there_and_what_is_below)
@@ -158,8 +159,10 @@ Test(tree, calls_per_call)
 	struct format_opts o = {0};
 	_cleanup_free_ char *text = NULL, *one = NULL;
 
-	WHOLES_ADD_WINDOW(s, 0, {1, 0, 1}, {2, 30, 30}, {3, 1, 1}, {5, 0, 1}, {6, 42, 42}, {7, 1, 1});
-	WHOLES_ADD_WINDOW(s, 0, {1, 0, 2}, {2, 70, 70}, {3, 2, 2}, {5, 0, 2}, {6, 70, 70}, {7, 2, 2});
+	WHOLES_ADD_WINDOW(s, 0, {1, 0, 1}, {2, 30, 30}, {3, 1, 1}, {5, 0, 1}, {6, 42, 42},
+			  {7, 1, 1});
+	WHOLES_ADD_WINDOW(s, 0, {1, 0, 2}, {2, 70, 70}, {3, 2, 2}, {5, 0, 2}, {6, 70, 70},
+			  {7, 2, 2});
 	text = report_new("tree", s, &o, NULL);
 	cr_assert(strstr(text, "function\n"
 			       "100.0%     0.016     0.002        2  load_all  app.py:1\n"
@@ -181,10 +184,10 @@ Test(tree, calls_per_call_in_narrow_lines)
 		uint64_t calls;
 		const char *want, *no;
 	} cases[] = {
-		{16, 10, "  x 10 per call", "x 10\n"},	 /* 43 - 16 = 12 + 15 */
-		{17, 10, "  x 10", "per call"},		 /* one less */
+		{16, 10, "  x 10 per call", "x 10\n"},	/* 43 - 16 = 12 + 15 */
+		{17, 10, "  x 10", "per call"},		/* one less */
 		{21, 123456, "  x 123456", "per call"}, /* 43 - 21 = 12 + 10 */
-		{22, 123456, "123456 ", "x 123456"},	 /* one less */
+		{22, 123456, "123456 ", "x 123456"},	/* one less */
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -198,7 +201,8 @@ Test(tree, calls_per_call_in_narrow_lines)
 		parent = snapshot_builder_thread(b, 42, 42, "Main");
 		for (uint32_t k = 1; k <= cases[i].depth; k++)
 			parent = snapshot_builder_node(
-				b, parent, snapshot_builder_func(b, "a.py", 1, "load_everything", NULL),
+				b, parent,
+				snapshot_builder_func(b, "a.py", 1, "load_everything", NULL),
 				k < cases[i].depth ? 1 : cases[i].calls, 1000, 0, 0);
 		s = snapshot_builder_finish(b);
 		text = report_new("tree", s, &o, NULL);

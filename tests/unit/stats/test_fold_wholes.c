@@ -56,9 +56,10 @@ Test(fold_wholes, calls_multiply_on_the_way_and_add_up)
 Test(fold_wholes, errors)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
-	_cleanup_(snapshot_freep) struct snapshot *d = snapshot_build("target 42\nthread 42 42 Main\n"
-								      "main /srv/app.py:1 1 1\n"
-								      "  item /srv/app.py:2 1 1\n");
+	_cleanup_(snapshot_freep) struct snapshot *d =
+		snapshot_build("target 42\nthread 42 42 Main\n"
+			       "main /srv/app.py:1 1 1\n"
+			       "  item /srv/app.py:2 1 1\n");
 	double direct, both;
 
 	for (int i = 0; i < 40; i++) {

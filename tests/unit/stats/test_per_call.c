@@ -184,7 +184,8 @@ Test(per_call, several_targets)
 /* Windows of the same contexts in two snapshots count as if they were in one. */
 Test(per_call, merged_snapshots)
 {
-	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build(TEXT), *b = snapshot_build(TEXT),
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build(TEXT),
+						  *b = snapshot_build(TEXT),
 						  *c = snapshot_build(TEXT), *m = NULL;
 
 	WHOLES_ADD_WINDOW(a, 0, {2, 0, 1}, {3, 30, 0});
