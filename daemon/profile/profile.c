@@ -211,7 +211,7 @@ static inline bool is_shown(struct profile *p, const struct event *e)
 			window_discard(&p->window, cost_kind(e));
 		return false;
 	}
-	if (__builtin_expect(p->tail.end_ns, 0)) {
+	if (__builtin_expect(p->tail.end_ns != 0, 0)) {
 		window_discard(&p->window, cost_kind(e));
 		if (p->wholes.open)
 			return true;
