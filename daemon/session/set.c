@@ -13,6 +13,7 @@
 #include <systemd/sd-event.h>
 #include <time.h>
 
+#include "probe/sample_cost.h"
 #include "session/collector.h"
 #include "session/session.h"
 
@@ -304,6 +305,7 @@ int sessions_new(struct sd_event *event, const struct session_opts *opts, struct
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot set up the event loop");
 	probe_prepare();
+	sample_cost_begin();
 	*ret = TAKE_PTR(ss);
 	return 0;
 }
