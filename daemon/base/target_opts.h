@@ -19,7 +19,8 @@
 /* Followed children get a copy of their parent's. */
 struct target_opts {
 	struct mode_choice mode; /* rate may be TARGET_OPTS_RATE_AUTO */
-	uint32_t max_overhead;	 /* percent of the target's CPU time, 1 to 50; 0: no limit */
+	uint32_t max_overhead;	 /* percent of the target's CPU time, 1 to 50; see target_opts_limit */
+	bool exact;		 /* no limit */
 	uint32_t stop_above;	 /* percent, see session/breaker.h; 0: never */
 	bool builtins;		 /* include functions written in C */
 	uint32_t counters;	 /* resource counters: bits by enum pyp_counter */
@@ -64,6 +65,12 @@ void target_opts_not_light(struct target_opts_given *g);
 #define TARGET_OPTS_RATE_AUTO UINT32_MAX
 /* The sampling rate in Hz; 0: no samples */
 uint32_t target_opts_rate(const struct target_opts *o);
+
+/*
+ * The limit of the probes' overhead, percent of the target's own CPU time; 0: none, every call is
+ * traced, or it is not the mode's. (A max_overhead of 0 lifts the limit, as exact does.)
+ */
+uint32_t target_opts_limit(const struct target_opts *o);
 
 /* Set the built-in defaults. */
 void target_opts_init(struct target_opts *o);

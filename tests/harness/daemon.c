@@ -134,6 +134,47 @@ static void collect(struct command *c, const char *program, const char *sock, va
 		cr_assert(++n < ARGS_MAX);
 }
 
+static void insert(struct command *c, size_t at, const char *option)
+{
+	size_t n = 0;
+
+	while (c->argv[n])
+		n++;
+	cr_assert(at <= n && n + 1 < ARGS_MAX);
+	memmove(&c->argv[at + 1], &c->argv[at], (n + 1 - at) * sizeof(*c->argv));
+	c->argv[at] = option;
+}
+
+/* Do the arguments say how processes are observed? */
+static bool says_how(const struct command *c)
+{
+	static const char *const options[] = {"--mode", "--max-overhead", "--exact", "--continuous"};
+
+	for (size_t i = 0; c->argv[i] && strcmp(c->argv[i], "--") != 0; i++)
+		for (size_t k = 0; k < sizeof(options) / sizeof(*options); k++)
+			if (strncmp(c->argv[i], options[k], strlen(options[k])) == 0)
+				return true;
+	return false;
+}
+
+/* argv[3] is the command. A running daemon has the option already, or is to observe in another way. */
+static void add_client_options(const struct pyprofd *d, struct command *c)
+{
+	static const char *const attaching[] = {"attach", "record", "run", "slow", "timeline"};
+	const char *command = c->argv[3];
+	bool attaches = false;
+
+	for (size_t i = 0; command && i < sizeof(attaching) / sizeof(*attaching); i++)
+		attaches |= strcmp(command, attaching[i]) == 0;
+	if (!attaches || d->defaults)
+		return;
+	if ((strcmp(command, "run") == 0 ||
+	     (strcmp(command, "record") == 0 && (!d->pid || d->exact))) &&
+	    !says_how(c))
+		insert(c, 4, "--exact");
+	insert(c, 4, "--yes");
+}
+
 static int create(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
@@ -226,6 +267,11 @@ static void launch(struct pyprofd *d, va_list ap)
 	assert_ok(prctl(PR_SET_CHILD_SUBREAPER, 1));
 	cr_assert(d->pid == 0, "one is running");
 	collect(&c, "pyprofd", d->sock, ap);
+	d->exact = !d->defaults && !says_how(&c);
+	if (d->exact)
+		insert(&c, 3, "--exact");
+	if (!d->defaults)
+		insert(&c, 3, "--yes");
 	d->pid = spawn(&c);
 }
 
@@ -412,6 +458,7 @@ static struct ran run_ctl(const struct pyprofd *d, va_list ap)
 	c.out = fileno(out);
 	c.err = fileno(err);
 	collect(&c, "pyprofctl", d->sock, ap);
+	add_client_options(d, &c);
 	r.status = wait_end(spawn(&c), "pyprofctl");
 	r.out = fd_text(c.out, &r.nout);
 	r.err = fd_text(c.err, NULL);
