@@ -73,8 +73,7 @@ static const struct opt run_opts[] = {
 	 "at most N rows (default: 30 on a terminal, all in\nfiles and pipes)", .min = 1,
 	 .max = INT32_MAX},
 	{"yes", 'y', OPT_FLAG, FIELD(yes), NULL,
-	 "accepted as by record: there is no forecast of a program\nthat has not started, so "
-	 "nothing is asked"},
+	 "as with record; without effect: a program that has\nnot started has no forecast"},
 	{NULL},
 };
 

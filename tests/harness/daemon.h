@@ -71,6 +71,8 @@ void pyprofd_kill(struct pyprofd *d);
  * what. */
 void pyprofd_fails(struct pyprofd *d, int status, const char *what, ...) __attribute__((sentinel));
 
+/* Adds the options described above to argv, "pyprofctl --socket SOCK COMMAND ...", with at most max words. */
+void ctl_add_options(const struct pyprofd *d, const char **argv, size_t max);
 /* `pyprofctl --socket SOCK ARG...`, as user d->uid. The caller frees the result. */
 struct ran ctl(const struct pyprofd *d, ...) __attribute__((sentinel));
 /* As ctl(), but requires status 0 and empty stderr. Returns stdout, to be freed. */
