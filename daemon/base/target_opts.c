@@ -15,15 +15,15 @@ const struct opt target_opt_table[] = {
 	 "from samples, at\nalmost no overhead",
 	 .choices = mode_names, .initial = "trace", .key = "mode"},
 	{"rate", 0, OPT_U32, FIELD(mode.rate), "HZ",
-	 "samples per second, 0: none; default: 999 with a\ntrace, 99 with --mode sample, none with "
-	 "--mode count",
+	 "samples per second, 0: none; default: 999 with a\ntrace, 99 with --mode sample, none "
+	 "with --mode count",
 	 0, 9999, .key = "rate"},
 	{"max-overhead", 0, OPT_U32, FIELD(max_overhead), "PCT",
 	 "limit probe overhead to PCT % of the target's CPU\n"
 	 "time: if its calls cost more, it is traced in\nwindows, and figures are estimates",
 	 1, 50, .initial = "10", .key = "max_overhead", .none = "0"},
-	{"exact", 0, OPT_FLAG, FIELD(exact), NULL,
-	 "trace every call, whatever it costs: no limit", .key = "exact"},
+	{"exact", 0, OPT_FLAG, FIELD(exact), NULL, "trace every call, whatever it costs: no limit",
+	 .key = "exact"},
 	{"stop-above", 0, OPT_U32, FIELD(stop_above), "PCT",
 	 "stop recording if probe overhead exceeds PCT % of\nthe target's CPU time for 10 seconds",
 	 1, 10000, .key = "stop_above", .none = "0"},
@@ -69,8 +69,10 @@ uint32_t target_opts_rate(const struct target_opts *o)
 		return given;
 	if (o->mode.mode == MODE_SAMPLE)
 		return RATE_ALONE;
+	if (o->mode.mode == MODE_COUNT)
+		return 0;
 	/* A limited trace needs its samples. */
-	return o->mode.mode == MODE_TRACE && (o->mode.rate || target_opts_limit(o)) ? RATE_TRACE : 0;
+	return o->mode.rate || target_opts_limit(o) ? RATE_TRACE : 0;
 }
 
 void target_opts_init(struct target_opts *o)
@@ -79,6 +81,12 @@ void target_opts_init(struct target_opts *o)
 	for (const struct opt *row = target_opt_table; row->name; row++)
 		if (row->initial)
 			(void)opt_set(row, row->name, row->initial, o, NULL);
+}
+
+bool target_opts_asked(const struct target_opts_given *g)
+{
+	return TARGET_OPTS_HAS(g, mode.mode) || TARGET_OPTS_HAS(g, max_overhead) ||
+	       TARGET_OPTS_HAS(g, exact);
 }
 
 int target_opts_set(struct target_opts_given *g, const struct opt *row, const char *text,
@@ -93,6 +101,7 @@ int target_opts_set(struct target_opts_given *g, const struct opt *row, const ch
 	if (r < 0)
 		return r;
 	g->given |= UINT64_C(1) << (row - target_opt_table);
+	g->opts.asked |= target_opts_asked(g);
 	/* A request's limit overrides that the daemon has none. */
 	if (TARGET_OPTS_HAS(g, max_overhead) && !TARGET_OPTS_HAS(g, exact))
 		g->opts.exact = false;
@@ -103,9 +112,8 @@ void target_opts_not_light(struct target_opts_given *g)
 {
 	struct target_opts initial;
 
-	if (!g->opts.light || !(TARGET_OPTS_HAS(g, mode.mode) || TARGET_OPTS_HAS(g, max_overhead) ||
-				TARGET_OPTS_HAS(g, exact) || TARGET_OPTS_HAS(g, builtins) || TARGET_OPTS_HAS(g, counters) ||
-				TARGET_OPTS_HAS(g, follow)))
+	if (!g->opts.light || !(target_opts_asked(g) || TARGET_OPTS_HAS(g, builtins) ||
+				TARGET_OPTS_HAS(g, counters) || TARGET_OPTS_HAS(g, follow)))
 		return;
 	target_opts_init(&initial);
 	g->opts.light = false;

@@ -156,8 +156,7 @@ static void set_continuous(struct options *o, const struct target_opts_given *g)
 {
 	struct target_opts *t = &o->target;
 
-	if (!TARGET_OPTS_HAS(g, mode.mode) && !TARGET_OPTS_HAS(g, max_overhead) &&
-	    !TARGET_OPTS_HAS(g, exact))
+	if (!target_opts_asked(g))
 		t->mode.mode = MODE_SAMPLE;
 	if (t->mode.mode == MODE_SAMPLE && !TARGET_OPTS_HAS(g, mode.rate))
 		t->mode.rate = CONTINUOUS_RATE;
@@ -210,6 +209,7 @@ int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 	if (r < 0)
 		return r;
 	o.target = target.opts;
+	o.target.asked = target_opts_asked(&target);
 	if (!o.help && !o.version) {
 		r = choose_cmd(&o, argv + first, dashes, diag);
 		if (r == 0)
