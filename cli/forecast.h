@@ -18,11 +18,11 @@
 
 /*
  * Request a forecast for pid, print it to stderr, and ask for consent if the overhead is high
- * (base/consent.h; yes: it is given). given: target options, may be NULL. picked: all processes that the command
- * attaches to, NULL: only this one; children that are among them are not reported as left out.
- * If there is no forecast, *ret_late is a line about it, to be printed after the attach, which may
- * be refused for the same reason; else it is empty. -ECANCELED: there is no consent, and nothing was
- * attached; else the daemon's error.
+ * (base/consent.h; yes: it is given). given: target options, may be NULL. picked: all processes that
+ * the command attaches to, NULL: only this one; children that are among them are not reported as left
+ * out. If there is no forecast, *ret_late is a line about it, to be printed after the attach, which
+ * may be refused for the same reason; else it is empty. -ECANCELED: there is no consent, and nothing
+ * was attached; else the daemon's error.
  */
 struct forecast_of {
 	pid_t pid;

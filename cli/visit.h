@@ -36,9 +36,9 @@ struct visit_how {
 };
 int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct diag *diag);
 /*
- * For what is recorded of exactly traced processes: connects to the running daemon, or, if there is a
- * pid, attaches to that process without a limit unless the running daemon has already attached to it.
- * yes: as in struct visit_how
+ * For what is recorded of each call: connects to the running daemon, or, if there is a pid, attaches
+ * to that process without a limit unless the running daemon has already attached to it. yes: as in
+ * struct visit_how
  */
 int visit_recorded(struct visit *v, const char *socket, pid_t pid, bool yes, struct diag *diag);
 /* Returns 0 if one of these targets ("targets" of the answer) is being traced. */

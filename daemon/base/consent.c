@@ -47,7 +47,7 @@ int consent_refused(pid_t pid, double cost, struct diag *diag)
 {
 	return diag_set(diag, -ECANCELED, PYP_EXIT_USAGE,
 			"add --yes, or leave out --exact and --mode: the default has a limit",
-			"not attached to process %d: to observe every call costs about +%.0f %% of its own "
-			"CPU time",
+			"not attached to process %d: to observe every call costs about +%.0f %% of "
+			"its own CPU time",
 			(int)pid, cost);
 }

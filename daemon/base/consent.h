@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Consent to observe a process in a way that slows it down very much. Both programs ask on a terminal; elsewhere nobody
- * can answer, so a cost that stops a service needs --yes.
+ * Consent to observe a process in a way that slows it down very much. Both programs ask on a
+ * terminal; elsewhere nobody can answer, so a cost that stops a service needs --yes.
  */
 #ifndef PYPROF_BASE_CONSENT_H
 #define PYPROF_BASE_CONSENT_H
@@ -11,7 +11,8 @@
 
 #include "base/diag.h"
 
-/* Percent of the process's own CPU time: above ASK ask, above REFUSE refuse where nobody can be asked. */
+/* Percent of the process's own CPU time: above ASK ask; above REFUSE refuse where nobody is to be
+ * asked. */
 #define CONSENT_ASK    100.0
 #define CONSENT_REFUSE 300.0
 
@@ -20,7 +21,8 @@ enum consent { CONSENT_GIVEN, CONSENT_WANTED, CONSENT_REFUSED };
 /* cost: percent; yes: the user has agreed before; terminal: consent_can_ask() */
 enum consent consent_for(double cost, bool yes, bool terminal);
 
-/* Returns whether stdin and stderr are this process's terminal, from which it may read: not in the background. */
+/* Returns whether stdin and stderr are a terminal from which this process may read: it is not in
+ * the background. */
 bool consent_can_ask(void);
 
 /* Prints a question and " [y/N] " to stderr. */

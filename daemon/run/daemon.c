@@ -360,7 +360,10 @@ static int ask(struct daemon *d, const struct session_forecast *f, struct diag *
 	return -EINPROGRESS;
 }
 
-/* The process was inspected. -EINPROGRESS: the user is being asked. What was found out may be forgotten meanwhile. */
+/*
+ * Of a process that was inspected. -EINPROGRESS: the user is being asked. What was found out may be
+ * forgotten meanwhile, and is then found out again.
+ */
 static int get_consent(struct daemon *d, pid_t pid, struct diag *diag)
 {
 	const struct session_forecast f = sessions_forecast(d->sessions, pid, &d->opts->target);
@@ -449,7 +452,7 @@ static void on_launch_failed(void *ctx, int err, const struct diag *diag)
 	give_up(ctx, err, diag);
 }
 
-/* A program that has not started cannot be observed for a forecast, and its user has asked for it. */
+/* A program that has not started cannot be observed for a forecast. */
 static void log_no_forecast(const struct daemon *d)
 {
 	const struct target_opts *t = &d->opts->target;

@@ -189,7 +189,8 @@ static int handle_forecast(struct routes_ctx *ctx, const struct request *rq, pid
 			  utf8_clean(f.name, name, sizeof(name)), "forecast",
 			  json_of_forecast(&f.forecast), "cost", 100 * f.cost, "text",
 			  forecast_text(&f.forecast, f.cost, text), "advice", advice ? advice : "",
-			  "question", question ? question : "", "children", json_of_workers(&f.workers)));
+			  "question", question ? question : "", "children",
+			  json_of_workers(&f.workers)));
 }
 
 static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,

@@ -164,8 +164,9 @@ const char *forecast_advice(const struct forecast *f, double cost)
 {
 	if (!f->known || cost <= ADVISE)
 		return NULL;
-	return f->count <= ADVISE ? "less overhead: the default, which has a limit, or --mode count"
-				  : "less overhead: the default, which has a limit, or --mode sample";
+	return f->count <= ADVISE
+		       ? "less overhead: the default, which has a limit, or --mode count"
+		       : "less overhead: the default, which has a limit, or --mode sample";
 }
 
 const char *forecast_question(const struct forecast *f, const struct target_opts *o,

@@ -40,8 +40,8 @@ bool forecast_suffices(const struct forecast_reading *r);
 double forecast_cost(const struct forecast *f, const struct target_opts *opts);
 
 /*
- * Formats "trace +192 % · count +85 % · …", where trace is of every call; if calls were not counted, only `cost` (a fraction).
- * Returns out.
+ * Formats "trace +192 % · count +85 % · …", where trace is of every call; if calls were not counted,
+ * only `cost` (a fraction). Returns out.
  */
 #define FORECAST_TEXT 256
 const char *forecast_text(const struct forecast *f, double cost, char out[FORECAST_TEXT]);
@@ -51,8 +51,8 @@ const char *forecast_text(const struct forecast *f, double cost, char out[FORECA
  */
 const char *forecast_advice(const struct forecast *f, double cost);
 /*
- * The question for consent (base/consent.h) to these options: "trace every call? it costs about +594 % of its own
- * CPU time". Returns out; NULL: the cost needs no consent, or there is no forecast.
+ * The question for consent (base/consent.h) to these options: "trace every call? it costs about +594
+ * % of its own CPU time". Returns out; NULL: the cost needs no consent, or there is no forecast.
  */
 const char *forecast_question(const struct forecast *f, const struct target_opts *opts,
 			      char out[FORECAST_TEXT]);

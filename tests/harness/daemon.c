@@ -184,8 +184,8 @@ void ctl_add_options(const struct pyprofd *d, const char **argv, size_t max)
 		return;
 	/* What is not said is up to the running daemon. */
 	if (is_among(command, observing) &&
-	    (way == WAY_TRACE || (way == WAY_UNSAID && (!d->pid || d->exact ||
-							strcmp(command, "run") == 0))))
+	    (way == WAY_TRACE ||
+	     (way == WAY_UNSAID && (!d->pid || d->exact || strcmp(command, "run") == 0))))
 		insert(argv, max, 4, "--exact");
 	insert(argv, max, 4, "--yes");
 }
