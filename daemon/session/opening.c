@@ -238,7 +238,7 @@ struct probe_sampling tracee_sampling(const struct tracee *t, const struct targe
 				(struct pyp_code_range){.start = py->own_code[i].start + py->bias,
 							.size = py->own_code[i].size};
 	if (t->collector->windows)
-		s.share = fmin(SAMPLES_MOST, SAMPLES_PART * opts->max_overhead / 100);
+		s.share = fmin(SAMPLES_MOST, SAMPLES_PART * target_opts_limit(opts) / 100);
 	if (!s.interp_head || !s.code_type)
 		s.rate = 0;
 	return s;

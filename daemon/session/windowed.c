@@ -298,8 +298,9 @@ static int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 	if (r < 0)
 		return r;
 	profile_in_windows(t->profile, tracee_now());
-	windows_init(&w->ctl, t->opts.max_overhead, LINK_NS + LINK_SITE_NS * (double)t->plan.nsites,
-		     cpus_so_far(t), tracee_now() ^ (uint64_t)t->target->pid << 32);
+	windows_init(&w->ctl, target_opts_limit(&t->opts),
+		     LINK_NS + LINK_SITE_NS * (double)t->plan.nsites, cpus_so_far(t),
+		     tracee_now() ^ (uint64_t)t->target->pid << 32);
 	/* A stop keeps the profile, so the number of failed openings stays as well. */
 	w->ctl.failed = failed;
 	windowed_marks_begin(t);
@@ -435,7 +436,7 @@ static void windowed_describe(const struct tracee *t, uint64_t now, struct snaps
 	const struct windowed *w = &t->windowed;
 
 	profile_windows(t->profile, ret);
-	ret->max_overhead = t->opts.max_overhead;
+	ret->max_overhead = target_opts_limit(&t->opts);
 	ret->span_ns = w->span_ns + (tracee_is_on(t) ? now - w->begun_ns : 0);
 	ret->failed = w->ctl.failed;
 	ret->unsampled = unsampled(t);
@@ -466,7 +467,7 @@ const struct collector collector_windowed = {
 	.windows = true,
 	.sampling = PYP_SAMPLING_BESIDE,
 	.no_timeline = "is traced in windows of at most " WINDOWS_LONGEST,
-	.timeline_hint = "attach to it without --max-overhead",
+	.timeline_hint = "attach to it with --exact",
 	.check = windowed_check,
 	.start = windowed_start,
 	.stop = windowed_stop,
