@@ -219,8 +219,7 @@ class Report:
         self.begin = target['start_ns']
         self.end = self.begin + (target['windows']['span_ns'] if 'windows' in target else
                                  target['traced_ns'])
-        own = target.get('own_cpu_ns')
-        self.stated = 100 * target['overhead_ns'] / own if own else None
+        self.stated = target['overhead'].get('ratio')
         self.times, self.without_error = {}, set()
         for row in self.rows:
             if not row['pseudo']:
@@ -321,7 +320,7 @@ class Row:
 
     def add_report(self, report, phase, around, reference, connections):
         if report.stated is not None:
-            self.stated.append(report.stated)
+            self.stated.append(100 * report.stated)
         worst = worst_share(report, reference)
         self.shares += [worst] if worst else []
         in_flight = (connections + 2) / phase.loads

@@ -2,8 +2,8 @@
 """The services of `make bench-service`. They count the calls of known functions.
 
 A request is /items/N: it waits for a database (a sleep), loads N items, and answers with a page
-that also contains them as JSON. This takes several hundred calls of Python functions and 1 to 4 ms
-of CPU time, a quarter of it in score(), which calls nothing.
+that also contains them as JSON. This takes 600 to 3,000 calls of Python functions and 1 to 4 ms of
+CPU time, a fifth to two fifths of it in score(), which calls nothing.
 
     gunicorn 'service_apps:flask_app()', 'service_apps:django_app()'
     python service_apps.py aiohttp SOCKET
