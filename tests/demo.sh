@@ -67,14 +67,14 @@ pids+=("$service_pid")
 wait_for 10 'the service' test -s "$tmp/port"
 "$python" $service load "$(cat "$tmp/port")" 600 "$tmp/requests" >"$tmp/load" 2>&1 &
 load_pid=$!
-pids=("$load_pid" "$service_pid")
+pids+=("$load_pid") # ended after the service, which would complain otherwise
 wait_for 10 'the load' test -s "$tmp/requests"
 rate 'not observed' 2
 
 say "2. pyprofd --pid $service_pid: probes take at most 10 % of its CPU time"
 "$PYPROF_BUILD/pyprofd" --pid "$service_pid" &
 pids=("$!" "${pids[@]}")
-wait_for 30 pyprofd is_traced
+wait_for 60 pyprofd is_traced
 rate 'observed, by default' "$DEMO_SECONDS"
 
 say '3. pyprofctl snapshot: where the CPU time went'
@@ -87,7 +87,7 @@ say '   pyprofctl status'
 say "4. pyprofctl attach --exact: each call traced, without a limit, for two seconds"
 "$PYPROF_BUILD/pyprofctl" detach "$service_pid"
 "$PYPROF_BUILD/pyprofctl" attach --exact --yes "$service_pid"
-wait_for 30 pyprofctl is_traced
+wait_for 60 pyprofctl is_traced
 rate 'each call traced (--exact)' 2
 
 say '5. pyprofctl shutdown: full speed again'

@@ -26,7 +26,7 @@ Test(demo, prints_requests_per_second_of_each_phase)
 	cr_assert_eq(setenv("DEMO_SECONDS", "1", 1), 0);
 	out = tool_run((const char *[]){script, NULL});
 	cr_assert(strstr(out, "demo_service.py:") && strstr(out, "(is_prime)"), "%s", out);
-	end = strstr(out, "What it cost the service:\n");
+	end = strstr(out, "What it cost the service:");
 	cr_assert(end, "%s", out);
 	end = strchr(end, '\n') + 1;
 	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
