@@ -413,6 +413,14 @@ def measure(name, options):
     return rows
 
 
+def pooled(rows):
+    """Calls, and calls per call, of all programs."""
+    calls, per_call = Estimates(), Estimates()
+    for row in rows:
+        calls, per_call = calls.plus(row.calls), per_call.plus(row.per_call)
+    return calls.text(), per_call.text()
+
+
 def summary(way, rows):
     """Of one way, in all programs."""
     text = '%-15s least ratio of requests/s %.2f, largest of p99 %.2f' % (
@@ -421,11 +429,22 @@ def summary(way, rows):
     if shares:
         text += ', worst share %.1f points' % max(shares)[0]
     if way not in NO_COUNTS:
-        calls, per_call = Estimates(), Estimates()
-        for row in rows:
-            calls, per_call = calls.plus(row.calls), per_call.plus(row.per_call)
-        text += '; calls %s; calls per call %s' % (calls.text(), per_call.text())
+        text += '; calls %s; calls per call %s' % pooled(rows)
     return text
+
+
+def markdown(way, rows):
+    """The row in packaging/doc/overhead.md: figures of each program, counts of all together."""
+    def each(form, values):
+        return ' · '.join(form % v if v is not None else '–' for v in values)
+    return '| %s |' % ' | '.join([
+        way if way == 'not at all' else '`%s`' % way,
+        each('%.2f', [r.ratio('rate') for r in rows]),
+        each('%.2f', [r.ratio('p99') for r in rows]),
+        each('%+.0f', [100 * (r.ratio('cpu') - 1) for r in rows]),
+        each('%.1f', [statistics.median(r.stated) if r.stated else None for r in rows]),
+        each('%.1f', [max(r.shares)[0] if r.shares else None for r in rows]),
+        *(pooled(rows) if way not in NO_COUNTS else ('–', '–'))])
 
 
 def listed(of=None, kind=str):
@@ -453,6 +472,7 @@ def parse_options():
     add('--python', default='/usr/bin/python3', help='default: /usr/bin/python3')
     add('--hits-slower', type=int, default=0, metavar='NS',
         help='HITS_SLOWER_NS of the build of PYPROFCTL, to be printed')
+    add('--markdown', action='store_true', help='at the end, print the rows of overhead.md, too')
     add('pyprofctl', metavar='PYPROFCTL')
     options = parser.parse_args()
     options.rest = options.rest or max(2, options.seconds / 2)
@@ -472,8 +492,9 @@ def main():
           flush=True)
     programs = [measure(name, options) for name in options.programs]
     print('\nall programs:')
-    for way in programs[0]:
-        print(summary(way, [rows[way] for rows in programs]))
+    for text in [summary] + [markdown] * options.markdown:
+        for way in programs[0]:
+            print(text(way, [rows[way] for rows in programs]))
 
 
 if __name__ == '__main__':
