@@ -23,6 +23,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/priority.h"
 #include "probe/uprobe_event.h"
 #include "probe/uprobe_multi.h"
 #include "target/deadline.h"
@@ -137,7 +138,10 @@ static void wait_for_end(int fd)
 static void hold(struct job *j)
 {
 	struct held h = {.link = -1};
-	int32_t answer = attach(j, &h);
+	int32_t answer;
+
+	priority_raise();
+	answer = attach(j, &h);
 
 	close(TAKE_FD(j->prog_fd));
 	close(TAKE_FD(j->file));

@@ -313,12 +313,14 @@ static void on_mark(struct profile *p, const struct event *e)
 	th = threads_find(&p->threads, e->tid);
 	if (th && !thread_makes_calls(th, p->shown))
 		return;
-	if (th) {
-		th->marks++;
+	if (th)
 		timing_skip(th, e->ts, p->hit_ns[e->type]);
-	}
-	if (!p->tail.end_ns)
-		evidence_mark(&p->evidence);
+	/* After a window's end, calls are in no sum either. */
+	if (p->tail.end_ns)
+		return;
+	if (th)
+		th->marks++;
+	evidence_mark(&p->evidence);
 }
 
 /* Calls of C functions --------------------------------------------------------------------- */

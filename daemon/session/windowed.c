@@ -19,6 +19,7 @@
 #include <math.h>
 
 #include "accuracy/evidence.h"
+#include "base/priority.h"
 #include "session/collector.h"
 #include "session/tracee.h"
 
@@ -137,9 +138,12 @@ static int open_window(struct tracee *t, struct diag *diag)
 
 	/* Records from the last window must not count for this one. */
 	tracee_drain_all(t);
+	priority_raise();
 	r = probe_window_open(t->probe, &ts, diag);
-	if (r < 0)
+	if (r < 0) {
+		priority_lower();
 		return r;
+	}
 	/* The first window begins when tracing starts, so there is no gap before it. */
 	if (w->since_ns)
 		count_gap(t, ts);
@@ -156,7 +160,12 @@ static int open_window(struct tracee *t, struct diag *diag)
 	tracee_begin(t, ts);
 	cost = cost_scaled(&cost, w->opened_scale * w->opened_times);
 	profile_limit(t->profile, &(struct profile_limit){w->ctl.length_ns, &cost, w->ctl.whole});
-	tracee_add_initial(t);
+	/*
+	 * Threads without an event matter to a stretch only. Their stacks are read by another process, which may
+	 * have to wait for a CPU.
+	 */
+	if (!w->ctl.length_ns || !w->since_ns)
+		tracee_add_initial(t);
 	return 0;
 }
 
@@ -200,6 +209,7 @@ static void end_window(struct tracee *t, bool last)
 	double error;
 
 	w->closed_ns = 0;
+	priority_lower();
 	/*
 	 * The kernel's run times are read after the window was closed, and the time since then
 	 * would be a large part of a short window.

@@ -312,7 +312,8 @@ static void learn_peak(struct windows *w, double own)
 	w->peak_own = own;
 }
 
-static void learn(struct windows *w, uint64_t now_ns, uint64_t own_ns)
+/* tail: the part of what was spent that whole calls have taken. They are rare, and paid for later. */
+static void learn(struct windows *w, uint64_t now_ns, uint64_t own_ns, double tail)
 {
 	double own = larger(larger((double)own_ns, shown(w, now_ns)), LENGTH_MIN / 4);
 
@@ -322,7 +323,7 @@ static void learn(struct windows *w, uint64_t now_ns, uint64_t own_ns)
 		/* The first windows replace the assumed value. */
 		w->closed++;
 		w->cost += larger(SMOOTH_COST, 1 / (double)w->closed) *
-			   (w->spent + windows_link_ns(w) - w->cost);
+			   ((1 - tail) * w->spent + windows_link_ns(w) - w->cost);
 	}
 	if (w->earned > 0)
 		w->load += SMOOTH * (smaller(w->spent / w->earned, 100) - w->load);
@@ -333,7 +334,7 @@ void windows_closed(struct windows *w, uint64_t now_ns, uint64_t own_ns, uint64_
 	w->open = false;
 	if (w->whole)
 		w->whole_ns = now_ns + (uint64_t)(WHOLE_APART * (double)tail_ns);
-	learn(w, now_ns, own_ns);
+	learn(w, now_ns, own_ns, (double)tail_ns / larger((double)(now_ns - w->opened_ns), 1));
 	plan_length(w);
 	w->closed_ns = now_ns;
 	w->gap_drawn = draw(w, DRAW_LEAST, DRAW_MOST);
