@@ -634,6 +634,20 @@ static const char *mechanism_text(const struct tracee *t)
 				       : probe_mechanism_text(t->mechanism);
 }
 
+/* Its result, and where the cost of hits comes from that was not measured on this build. */
+static const char *self_test_text(const struct tracee *t, struct snapshot *s, bool costs)
+{
+	const char *source = t->self_test_ns > 0 ? "measured by the self-test" : "assumed";
+	char text[sizeof(t->self_test) + 64];
+
+	if (!costs || (t->cost.known && !t->cost_of_other))
+		return snapshot_str(s, t->self_test);
+	if (t->cost.known)
+		source = "measured on another build";
+	snprintf(text, sizeof(text), "%s; cost of a hit: %s", t->self_test, source);
+	return snapshot_str(s, text);
+}
+
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot)
 {
 	char hex[PYTHON_BUILD_ID_HEX], warnings[sizeof(t->warning) + STRANGERS_TEXT];
@@ -665,7 +679,6 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.python_version = snapshot_str(s, t->python->version),
 		.build_id = snapshot_str(s, hex),
 		.mechanism = snapshot_str(s, mechanism_text(t)),
-		.self_test = snapshot_str(s, t->self_test),
 		.warnings = snapshot_str(s, warnings),
 		.mode = t->opts.mode.mode,
 		.builtins = t->opts.builtins,
@@ -693,6 +706,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	tracee_losses(t, slot->losses);
 	if (t->collector->report)
 		t->collector->report(t, slot);
+	slot->self_test = self_test_text(t, s, slot->cost.known);
 	return profile_snapshot(t->profile, now, slot->pid, s, slot);
 }
 
