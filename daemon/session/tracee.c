@@ -651,10 +651,12 @@ static const char *self_test_text(const struct tracee *t, struct snapshot *s, bo
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot)
 {
 	char hex[PYTHON_BUILD_ID_HEX], warnings[sizeof(t->warning) + STRANGERS_TEXT];
+	struct cost cost;
 	uint64_t now;
 	double scale;
 
 	tracee_take_cost(t);
+	cost = t->collector->stacks ? tracee_cost(t) : t->cost;
 	if (t->state == SESSION_TRACING) {
 		sync_data(t);
 		tracee_runtimes(t);
@@ -697,7 +699,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.end_unix_ns = t->first_unix_ns + (now - t->first_ns),
 		.traced_ns = traced_until(t, now),
 		.decode_errors = t->decode_errors,
-		.cost = cost_scaled(&t->cost, scale),
+		.cost = cost_scaled(&cost, scale),
 		.cost_scale = scale,
 		.windows = tracee_windows(t, now),
 		.waits.gil_known = t->gils > 0,
