@@ -13,10 +13,10 @@
  * 	begun by a callee's end		number of its callees' calls that have ended
  *
  * The only additional count at run time is that of ends that were suspensions, if they cost a
- * different amount. The slowdown after hits is subtracted by solve.c, and only if there are samples:
- * the part of it that shows in a short function is in the cost of a hit. Only self times are
- * corrected. Cumulative times derive from them, so callers at all levels become correct as well; a
- * thread's total remains the sum over its contexts.
+ * different amount. The slowdown after hits is subtracted by solve.c, and only if there are
+ * samples: the part of it that shows in a short function is in the cost of a hit. Only self times
+ * are corrected. Cumulative times derive from them, so callers at all levels become correct as
+ * well; a thread's total remains the sum over its contexts.
  *
  * From the shortest and the longest activation, the costs of their own two events are subtracted,
  * which is exact, and the mean cost of their callees' events, which is exact if each activation

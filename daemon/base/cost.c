@@ -9,8 +9,8 @@
 #define SCALE_MAX 4.0
 
 /*
- * A hit took 515 and 606 ns in undisturbed virtual machines, and up to 1100 while others used them; half of that is
- * before the clock is read.
+ * A hit took 515 and 606 ns in undisturbed virtual machines, and up to 1100 while others used them;
+ * half of that is before the clock is read.
  */
 #define GUESS_NS 600.0
 
@@ -67,9 +67,9 @@ struct cost cost_learn(const struct cost *before, const struct cost *measured, d
 }
 
 /*
- * Hits that take up to SLOW_NS are of usual traps, also while others use the machine; those that take twice
- * as long are of slow ones. (Traps of nested virtual machines took 6000 ns, for hours, on machines where they
- * usually take 300.)
+ * Hits that take up to SLOW_NS are of usual traps, also while others use the machine; those that
+ * take twice as long are of slow ones. (Traps of nested virtual machines took 6000 ns, for hours,
+ * on machines where they usually take 300.)
  */
 #define SLOW_NS 1000.0
 
@@ -87,9 +87,10 @@ double cost_cold(double hit_ns)
 }
 
 /*
- * A mark's hit takes SITE_MORE less than a site's, where traps are usual or slow: 280 to 330 ns where a site
- * took 515, 380 to 410 where it took 606. No less was measured than MARK_LEAST, and no more than MARK_MOST of
- * usual traps, also where others used the machine and a site was measured as up to 1100.
+ * A mark's hit takes SITE_MORE less than a site's, where traps are usual or slow: 280 to 330 ns
+ * where a site took 515, 380 to 410 where it took 606. No less was measured than MARK_LEAST, and no
+ * more than MARK_MOST of usual traps, also where others used the machine and a site was measured as
+ * up to 1100.
  */
 #define SITE_MORE  215.0
 #define MARK_LEAST 280.0

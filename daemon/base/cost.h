@@ -2,13 +2,13 @@
 /*
  * Probe cost: the time in nanoseconds that one hit takes from the thread, before and after the
  * event's time stamp is taken. verify/measure.c measures it, accuracy/finish.c subtracts it. All
- * constants about the cost of hits, marks and samples, and the model of the slowdown after hits, are
- * here.
+ * constants about the cost of hits, marks and samples, and the model of the slowdown after hits,
+ * are here.
  *
  * The cost varies: on a busy machine, hits can take a third longer for some seconds. The
- * probe-latency reference follows that: in the target, the BPF program measures the part
- * from an event's time stamp to its own end. The whole cost is proportional to it, so present cost
- * = measured cost * (reference now / reference then). (12 runs within a minute: an empty call's two
+ * probe-latency reference follows that: in the target, the BPF program measures the part from an
+ * event's time stamp to its own end. The whole cost is proportional to it, so present cost =
+ * measured cost * (reference now / reference then). (12 runs within a minute: an empty call's two
  * hits took 2267 to 3276 ns, which was 22.2 to 23.4 times the reference.)
  *
  * Code after a hit runs slower for a while, because the trap has evicted caches and branch
@@ -49,7 +49,10 @@ struct cost cost_learn(const struct cost *before, const struct cost *measured, d
  */
 struct cost cost_guess(double hit_ns);
 
-/* A hit that the kernel must single-step: an item of a generator took 14 and 24 us more on two builds of 3.13 */
+/*
+ * A hit that the kernel must single-step: an item of a generator took 14 and 24 us more on two
+ * builds of 3.13
+ */
 #define COST_STEPPED_NS 14000.0
 
 /*

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Targets that are being attached, each in steps: a helper process inspects it and plans the probes,
- * another one runs the self-test. Meanwhile a thread loads the BPF programs. Then the target is sampled for a
- * moment, and its calls are counted for another one, which gives the forecast. Every step only waits for
- * descriptors and timers in the event loop, so clients and other targets are served meanwhile, and it
- * can be cancelled in every step.
+ * Targets that are being attached, each in steps: a helper process inspects it and plans the
+ * probes, another one runs the self-test. Meanwhile a thread loads the BPF programs. Then the
+ * target is sampled for a moment, and its calls are counted for another one, which gives the
+ * forecast. Every step only waits for descriptors and timers in the event loop, so clients and
+ * other targets are served meanwhile, and it can be cancelled in every step.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ enum looking_step {
 	LOOKING_LOADING,
 	LOOKING_PACING,
 };
-static const char *const step_names[] = {"planning",    "verifying", "loading", "sampling",
+static const char *const step_names[] = {"planning",	"verifying", "loading", "sampling",
 					 "forecasting", "loading",   "pacing"};
 
 struct looking {

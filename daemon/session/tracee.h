@@ -308,8 +308,8 @@ void tracee_update_cost(const struct tracee *t);
 void tracee_account_costs(struct tracee *t); /* the default account: each event has its cost */
 void tracee_costs_change(struct tracee *t, double times); /* and what belongs to it */
 /*
- * The cost of hits as it was measured: on this build; until then on another one, or on average in the self-test;
- * else a guess. Known.
+ * The cost of hits as it was measured: on this build; until then on another one, or on average in
+ * the self-test; else a guess. Known.
  */
 struct cost tracee_cost(const struct tracee *t);
 struct probe_latency tracee_latency(const struct tracee *t);

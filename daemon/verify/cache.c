@@ -33,7 +33,7 @@
 struct key {
 	uint64_t user;					    /* user of the target */
 	uint64_t owner, dev, ino, size, mtime_ns, ctime_ns; /* of the interpreter's file */
-	uint64_t kernel;				    /* a hash of it and the probe mechanism */
+	uint64_t kernel; /* a hash of it and the probe mechanism */
 };
 
 #define KEY_FIELDS 8
@@ -415,8 +415,8 @@ struct cost cache_load_cost(const struct verify_opts *o)
 }
 
 /*
- * Other users can disturb what is measured for them, as it runs as their user, and choose what their own
- * interpreters do.
+ * Other users can disturb what is measured for them, as it runs as their user, and choose what
+ * their own interpreters do.
  */
 static bool is_trusted(const struct key *k, const struct verify_opts *o)
 {

@@ -27,8 +27,8 @@ void cache_store(const struct verify_opts *o, const struct verify_result *v);
  * cost. */
 struct cost cache_load_cost(const struct verify_opts *o);
 /*
- * The cost that was stored last on this kernel, with any interpreter: for the same user, or for root with a file
- * of root. Unknown if there is none.
+ * The cost that was stored last on this kernel, with any interpreter: for the same user, or for
+ * root with a file of root. Unknown if there is none.
  */
 struct cost cache_load_other_cost(const struct verify_opts *o);
 void cache_store_cost(const struct verify_opts *o, const struct cost *cost);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Measures the probes' cost when a target is attached, on the target's interpreter (measure.h), in a
- * helper process while the daemon continues. The cost is cached with the self-test's result: a cached
- * one holds until the new one is known, which becomes a part of it.
+ * Measures the probes' cost when a target is attached, on the target's interpreter (measure.h), in
+ * a helper process while the daemon continues. The cost is cached with the self-test's result: a
+ * cached one holds until the new one is known, which becomes a part of it.
  */
 #ifndef PYPROF_VERIFY_CALIBRATION_H
 #define PYPROF_VERIFY_CALIBRATION_H
@@ -29,8 +29,9 @@ bool calibration_wait(struct calibration *c, int ms);
 struct cost calibration_result(const struct calibration *c);
 
 /*
- * The cost that was measured before: on this build, or else on another one (*ret_other), on this machine and
- * kernel. Hits differ by less between builds than between machines. Unknown if there is none.
+ * The cost that was measured before: on this build, or else on another one (*ret_other), on this
+ * machine and kernel. Hits differ by less between builds than between machines. Unknown if there is
+ * none.
  */
 struct cost calibration_before(const struct verify_opts *opts, bool *ret_other);
 

@@ -318,11 +318,8 @@ static void run_deinit(struct run *r)
 
 static int parse_untraced(struct measuring *m, const char *line)
 {
-	double *const to[] = {&m->loop,
-			      &m->body,
-			      &m->untraced[PHASE_PAIRS],
-			      &m->untraced[PHASE_NEST],
-			      &m->untraced[PHASE_YIELDS]};
+	double *const to[] = {&m->loop, &m->body, &m->untraced[PHASE_PAIRS],
+			      &m->untraced[PHASE_NEST], &m->untraced[PHASE_YIELDS]};
 	char *end;
 
 	if (strncmp(line, "ready ", 6) != 0)

@@ -268,7 +268,10 @@ Test(attaching, is_killed_with_the_daemon)
 	pyprofd_kill(&d);
 }
 
-/* Where the cost of a hit comes from, as a report of the first process says; "": measured on its build. */
+/*
+ * Where the cost of a hit comes from, as a report of the first process says; "": measured on its
+ * build.
+ */
 static void attached_cost_is(const char *verify, const char *source)
 {
 	char *report, *text;

@@ -230,8 +230,8 @@ static bool is_reached(struct traced *t, void *ctx)
 }
 
 /*
- * The daemon ends at various moments of its attach, also while the self-test or the cost measurement has an
- * event of its own.
+ * The daemon ends at various moments of its attach, also while the self-test or the cost
+ * measurement has an event of its own.
  */
 Test(tracefs, nothing_remains_after_a_clean_end)
 {

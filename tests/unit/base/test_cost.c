@@ -4,10 +4,8 @@
 
 #include "harness/test.h"
 
-static const struct cost known = {.known = true,
-				  .before = {400, 300, 0},
-				  .after = {500, 200, 5000},
-				  .latency_ps = 120000};
+static const struct cost known = {
+	.known = true, .before = {400, 300, 0}, .after = {500, 200, 5000}, .latency_ps = 120000};
 
 Test(cost, goes_with_the_latency)
 {

@@ -392,8 +392,7 @@ Test(json, targets)
 					   .other = other,
 					   .nother = 2,
 					   .pairs_dropped = 8};
-	t->cost = (struct cost){
-		.known = true, .before = {1, 2, 3}, .after = {4, 5, 6}};
+	t->cost = (struct cost){.known = true, .before = {1, 2, 3}, .after = {4, 5, 6}};
 	t->cost_scale = 1.5;
 	t->overhead_ns = 2, t->own_cpu_ns = 8;
 	t->corrected = t->since = t->follows = true;

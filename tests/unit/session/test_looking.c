@@ -367,7 +367,10 @@ Test(looking, is_forecast)
 	teardown();
 }
 
-/* The self-test has a step of its own, in which the loop goes on. The cost of hits is measured meanwhile. */
+/*
+ * The self-test has a step of its own, in which the loop goes on. The cost of hits is measured
+ * meanwhile.
+ */
 Test(looking, is_verified)
 {
 	verifies = samples = true;

@@ -214,14 +214,16 @@ Test(cache, costs_of_others)
 	cr_assert_eq(other_cost(&first), 200, "root's");
 	store_other("e", &first, 400, 5);
 	cr_assert_eq(other_cost(&first), 400, "its own");
-	cr_assert(other_cost(&second) == 200 && other_cost(NULL) == 200, "another user's is not used");
+	cr_assert(other_cost(&second) == 200 && other_cost(NULL) == 200,
+		  "another user's is not used");
 	first.identity.mixed = true;
 	cr_assert_eq(other_cost(&first), 200, "a set-user-id program");
 	forget_all();
 	write_file(path_of("f"), "", 0);
 	assert_ok(chown(path_of("f"), 1000, 1000));
 	store_other("f", NULL, 500, 5);
-	cr_assert(other_cost(NULL) == 500 && other_cost(&second) == 0, "root ran what is of another user");
+	cr_assert(other_cost(NULL) == 500 && other_cost(&second) == 0,
+		  "root ran what is of another user");
 	forget_all();
 	for (const char *file = "abcdef"; *file; file++)
 		assert_ok(unlink(path_of((char[]){*file, '\0'})));
