@@ -46,8 +46,9 @@ DEPS := gcc libc6-dev make pkg-config clang llvm bpftool libbpf-dev libelf-dev l
 DEPS += $(if $(shell command -v npm),,nodejs npm)
 DEPS_DEB := debhelper dpkg-dev lintian mmdebstrap python3-yaml
 DEPS_DEV := libcriterion-dev clang-format clang-tidy libclang-rt-dev shellcheck mandoc valgrind \
-	ccache curl gunicorn systemd python3 python3-aiohttp python3-flask python3-gevent \
-	python3-greenlet python3-yappi golang-go openssl prometheus chromium-headless-shell zsh fish \
+	ccache curl gunicorn systemd python3 python3-aiohttp python3-django python3-flask \
+	python3-gevent python3-greenlet python3-yappi golang-go openssl prometheus \
+	chromium-headless-shell zsh fish \
 	qemu-system-x86 busybox-static cpio clickhouse-server lld \
 	$(DEPS_DEB)
 
@@ -82,8 +83,8 @@ CHECK_GROUPS := check-unit \
 CHECKS := $(subst +, ,$(subst $(comma), ,$(CHECK_GROUPS)))
 # Goals that install what they need, or need nothing; all others want the libraries to be there.
 FREE_GOALS := help clean deps deps-dev format tidy-deep check check-shaken test test-% $(CHECKS) \
-	bench bench-times bench-windows bench-forecast matrix hosts soak demo fidelity pictures deb \
-	packages dist dist-check check-kernels mutants check-plans
+	bench bench-times bench-windows bench-forecast bench-service matrix hosts soak demo \
+	fidelity pictures deb packages dist dist-check check-kernels mutants check-plans
 ifneq ($(filter-out $(FREE_GOALS),$(or $(MAKECMDGOALS),all)),)
 MISSING := $(foreach p,$(PKGS),$(if $(shell $(PKG_CONFIG) --exists $(p) && echo y),,$(p)))
 ifneq ($(strip $(MISSING)),)
@@ -551,6 +552,14 @@ bench-forecast: deps deps-dev ## what was forecast beside the slowdown then meas
 	@$(SUB) all
 	@tests/bench/forecast.py $(O)/pyprofctl $(BENCH_TIMES_PYTHON) 1.5
 
+# Slower hits are another build of the BPF programs, which must not be mistaken for the usual one.
+BENCH_SERVICE ?=
+SERVICE_O = $(O)$(if $(HITS_SLOWER_NS),/slower-$(HITS_SLOWER_NS))
+bench-service: deps deps-dev ## services under load, by mode: throughput, p99, shares, counts (root)
+	@$(SUB) O=$(SERVICE_O) all
+	@tests/bench/service.py $(if $(HITS_SLOWER_NS),--hits-slower $(HITS_SLOWER_NS)) $(BENCH_SERVICE) \
+		$(SERVICE_O)/pyprofctl
+
 matrix: deps deps-dev ## the table of interpreters, as in packaging/doc/fidelity.md (root)
 	@$(SUB) all
 	@tests/fetch-interpreters.sh > /dev/null
@@ -690,6 +699,7 @@ help: ## this
 		'JOBS=N' 'how parallel the check targets build (now: $(JOBS))' \
 		'SHAKEN=LIST' 'which of alone beside slower one order `make check-shaken` runs' \
 		'HITS_SLOWER_NS=N' 'for tests: each hit of a probe takes this much longer' \
+		'BENCH_SERVICE=LIST' 'options of tests/bench/service.py; its --help lists them' \
 		'SOAK_MINUTES=N' 'how long each part of `make soak` takes (now: $(SOAK_MINUTES))' \
 		'FUZZ_SECONDS=N' 'for each fuzzer (now: $(FUZZ_SECONDS))' \
 		'MUTANTS=N' 'how many `make mutants` plants (now: $(MUTANTS)); MUTANTS_SEED: which' \

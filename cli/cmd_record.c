@@ -57,7 +57,7 @@ static const struct opt record_opts[] = {
 	{"limit", 'l', OPT_U64, FIELD(query.limit), "N",
 	 "at most N rows (default: 30 on a terminal, all in\nfiles and pipes)", .min = 1,
 	 .max = INT32_MAX},
-	{"yes", 'y', OPT_FLAG, FIELD(yes), NULL, "do not ask for confirmation at high overhead"},
+	{"yes", 'y', OPT_FLAG, FIELD(yes), NULL, "consent to a high overhead: do not ask"},
 	{NULL},
 };
 /* clang-format on */
@@ -73,6 +73,8 @@ static const struct opt run_opts[] = {
 	{"limit", 'l', OPT_U64, FIELD(query.limit), "N",
 	 "at most N rows (default: 30 on a terminal, all in\nfiles and pipes)", .min = 1,
 	 .max = INT32_MAX},
+	{"yes", 'y', OPT_FLAG, FIELD(yes), NULL,
+	 "as with record; without effect: a program that has\nnot started has no forecast"},
 	{NULL},
 };
 
@@ -396,6 +398,8 @@ static void collect(struct run_args *a, const struct record_opts *o)
 	add_flag(a, "command-status");
 	if (q->verbose)
 		add_flag(a, "verbose");
+	if (o->yes)
+		add_flag(a, "yes");
 	add_target(a, &o->target);
 }
 

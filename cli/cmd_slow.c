@@ -33,6 +33,7 @@ struct slow_cmd {
 	uint64_t duration_ns, over_ns, count; /* 0: not given */
 	int format, clock;		      /* index; 0: not given */
 	const char *output;
+	bool yes;
 };
 
 /* "" stands for "not given" */
@@ -56,6 +57,7 @@ static const struct opt slow_opts[] = {
 	 "output format; default: from the extension of FILE,\notherwise text",
 	 .choices = slow_formats},
 	{"output", 'o', OPT_STRING, FIELD(output), "FILE", "output file (default: stdout)"},
+	{"yes", 'y', OPT_FLAG, FIELD(yes), NULL, "consent to a high overhead: do not ask"},
 	{NULL},
 };
 
@@ -110,26 +112,6 @@ static int check(struct recording *s, struct diag *diag)
 }
 
 /* ---- the beginning ---- */
-
-/* Set a target option by its key. */
-static void ask_for(struct target_opts_given *g, const char *key, const char *value)
-{
-	for (const struct opt *row = target_opt_table; row->name; row++)
-		if (strcmp(row->key, key) == 0)
-			(void)target_opts_set(g, row, value, NULL);
-}
-
-static int attach(struct recording *s, const char *socket, struct diag *diag)
-{
-	struct target_opts_given target = {0};
-	/* This command has no --yes: it ends soon, and the forecast is shown. */
-	const struct visit_how how = {.yes = true, .target = &target};
-
-	/* Calls have times, and waits have reasons, in an unlimited trace only. */
-	ask_for(&target, "mode", "trace");
-	ask_for(&target, "max_overhead", "0");
-	return visit_recorded(&s->visit, socket, s->o->pid, &how, diag);
-}
 
 static json_t *request_body(const struct recording *s)
 {
@@ -271,7 +253,7 @@ static int run_slow(const struct cmd_call *call, struct diag *diag)
 	if (r < 0)
 		return r;
 	visit_block_signals();
-	r = attach(&s, call->socket, diag);
+	r = visit_recorded(&s.visit, call->socket, s.o->pid, s.o->yes, diag);
 	if (r == 0)
 		r = begin(&s, diag);
 	if (r == 0)

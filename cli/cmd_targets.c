@@ -25,7 +25,7 @@ static const struct opt attach_opts[] = {
 	{"no-start", 0, OPT_FLAG, offsetof(struct attach_opts, no_start), NULL,
 	 "attach only; `start` begins recording"},
 	{"yes", 'y', OPT_FLAG, offsetof(struct attach_opts, yes), NULL,
-	 "do not ask for confirmation at high overhead"},
+	 "consent to a high overhead: do not ask"},
 	{NULL},
 };
 /* clang-format on */

@@ -39,6 +39,7 @@ struct timeline_cmd {
 	uint64_t duration_ns, max_size, keep_ns, buffer;
 	int format; /* index; 0: not given */
 	const char *output, *trigger;
+	bool yes;
 };
 
 /* "" stands for "not given" */
@@ -65,6 +66,7 @@ static const struct opt timeline_opts[] = {
 	{"buffer", 0, OPT_SIZE, FIELD(buffer), "BYTES",
 	 "the daemon's memory for what is kept, 64K to 1G\n(default: 64M)",
 	 .min = TIMELINE_BUFFER_MIN, .max = TIMELINE_BUFFER_MAX},
+	{"yes", 'y', OPT_FLAG, FIELD(yes), NULL, "consent to a high overhead: do not ask"},
 	{NULL},
 };
 
@@ -364,7 +366,7 @@ static int run_timeline(const struct cmd_call *call, struct diag *diag)
 	if (r < 0)
 		return r;
 	visit_block_signals();
-	r = visit_recorded(&t.visit, call->socket, o->pid, NULL, diag);
+	r = visit_recorded(&t.visit, call->socket, o->pid, o->yes, diag);
 	if (r == 0 && o->output)
 		r = outfile_open(o->output, &of, diag);
 	if (r == 0)

@@ -2,11 +2,11 @@
 /* Predicted overhead: see forecast.h. */
 #include "forecast.h"
 
-#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/consent.h"
 #include "base/terminal.h"
 
 static const char *text_of(const json_t *answer, const char *key)
@@ -58,19 +58,22 @@ static void warn_children(const struct forecast_of *of, const json_t *children)
 			terminal_clean(text_of(children, "text"), text, sizeof(text)));
 }
 
-static bool can_ask(void)
+/* Signals that end the command may be blocked for visit_wait(), but must end it here. */
+static bool user_agrees(const json_t *answer)
 {
-	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
-}
+	char line[16];
+	sigset_t signals, old;
+	bool agrees;
 
-static bool user_agrees(void)
-{
-	char answer[16];
-
-	fputs("Continue? [y/N] ", stderr);
-	if (!fgets(answer, sizeof(answer), stdin))
-		return false;
-	return *answer == 'y' || *answer == 'Y';
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	consent_ask(text_of(answer, "question"));
+	sigprocmask(SIG_UNBLOCK, &signals, &old);
+	agrees = fgets(line, sizeof(line), stdin) && consent_agrees(line);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return agrees;
 }
 
 /* Does it have an estimate, from counted calls or of the cost of samples? */
@@ -106,8 +109,13 @@ int forecast_confirm(struct client *c, const struct forecast_of *of, char ret_la
 	if (cost > FORECAST_WARN)
 		warn(cost, answer);
 	warn_children(of, json_object_get(answer, "children"));
-	if (cost <= FORECAST_ASK || of->yes || !can_ask() || user_agrees())
-		return 0;
-	return diag_set(diag, -ECANCELED, PYP_EXIT_FAILURE, "use --yes to skip this question",
-			"not attached to process %d", (int)of->pid);
+	switch (consent_for(cost, of->yes, consent_can_ask())) {
+	case CONSENT_WANTED:
+		return user_agrees(answer) ? 0 : consent_declined(of->pid, diag);
+	case CONSENT_REFUSED:
+		return consent_refused(of->pid, cost, diag);
+	case CONSENT_GIVEN:
+		break;
+	}
+	return 0;
 }

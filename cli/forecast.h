@@ -11,20 +11,18 @@
 #include "pick.h"
 #include "target_args.h"
 
-/* Overhead in percent of the target's own CPU time: above WARN print a warning with advice; above
- * ASK ask for confirmation, if stdin and stderr are a terminal. */
+/* Overhead in percent of the target's own CPU time: above this print a warning with advice. */
 #define FORECAST_WARN 25.0
-#define FORECAST_ASK  300.0
 
 #define FORECAST_LINE 700
 
 /*
- * Request a forecast for pid, print it to stderr, and ask for confirmation if the overhead is high
- * (yes: do not ask). given: target options, may be NULL. picked: all processes that the command
- * attaches to, NULL: only this one; children that are among them are not reported as left out.
- * If there is no forecast, *ret_late is a line about it, to be printed after the attach, which may
- * be refused for the same reason; else it is empty. -ECANCELED: the user declined and nothing was
- * attached; else the daemon's error.
+ * Request a forecast for pid, print it to stderr, and ask for consent if the overhead is high
+ * (base/consent.h; yes: it is given). given: target options, may be NULL. picked: all processes that
+ * the command attaches to, NULL: only this one; children that are among them are not reported as left
+ * out. If there is no forecast, *ret_late is a line about it, to be printed after the attach, which
+ * may be refused for the same reason; else it is empty. -ECANCELED: there is no consent, and nothing
+ * was attached; else the daemon's error.
  */
 struct forecast_of {
 	pid_t pid;

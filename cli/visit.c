@@ -43,22 +43,20 @@ int visit_open(struct visit *v, const char *socket, struct diag *diag)
 int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct diag *diag)
 {
 	_cleanup_(json_decrefp) json_t *body = json_pack("{s:i}", "pid", (int)pid);
-	char late[FORECAST_LINE] = "";
-	int r = 0;
+	char late[FORECAST_LINE];
+	int r;
 
 	if (v->attached.n == OPT_PIDS_MAX)
 		return diag_set(diag, -E2BIG, PYP_EXIT_USAGE, "record fewer processes at once",
 				"more than %d processes", OPT_PIDS_MAX);
-	if (how)
-		r = forecast_confirm(v->client,
-				     &(struct forecast_of){pid, how->target, how->picked, how->yes},
-				     late, diag);
+	r = forecast_confirm(v->client,
+			     &(struct forecast_of){pid, how->target, how->picked, how->yes}, late,
+			     diag);
 	if (r < 0)
 		return r;
-	if (how && how->waiting)
+	if (how->waiting)
 		json_object_set_new(body, "start", json_false());
-	if (how)
-		target_args_add(how->target, body);
+	target_args_add(how->target, body);
 	r = client_request(v->client, "POST", "/v1/targets", body, NULL, diag);
 	if (r < 0)
 		return r;
@@ -67,9 +65,18 @@ int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct
 	return 0;
 }
 
-int visit_recorded(struct visit *v, const char *socket, pid_t pid, const struct visit_how *how,
-		   struct diag *diag)
+/* Set a target option by its key. */
+static void set_option(struct target_opts_given *g, const char *key, const char *value)
 {
+	for (const struct opt *row = target_opt_table; row->name; row++)
+		if (strcmp(row->key, key) == 0)
+			(void)target_opts_set(g, row, value, NULL);
+}
+
+int visit_recorded(struct visit *v, const char *socket, pid_t pid, bool yes, struct diag *diag)
+{
+	struct target_opts_given exact = {0};
+	const struct visit_how how = {.yes = yes, .target = &exact};
 	struct diag why = {0};
 	int r;
 
@@ -78,7 +85,9 @@ int visit_recorded(struct visit *v, const char *socket, pid_t pid, const struct 
 	r = visit_open(v, socket, diag);
 	if (r < 0)
 		return r;
-	r = visit_attach(v, pid, how, &why);
+	set_option(&exact, "mode", "trace");
+	set_option(&exact, "exact", "true");
+	r = visit_attach(v, pid, &how, &why);
 	if (r < 0 && why.exit == PYP_EXIT_BUSY && !v->daemon.pid)
 		return 0; /* it is traced already */
 	if (r < 0)

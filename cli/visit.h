@@ -27,20 +27,20 @@ void visit_end(struct visit *v);
 
 struct pick;
 
-/* Attach and start. how NULL: the daemon's defaults. Exit code 7: already attached. */
+/* Attach and start. Exit code 7: already attached. */
 struct visit_how {
 	bool waiting; /* only attach; visit_start() starts recording */
-	bool yes;     /* do not ask for confirmation at high overhead */
+	bool yes;     /* consent to a high overhead is given */
 	const struct target_opts_given *target;
 	const struct pick *picked; /* see forecast.h */
 };
 int visit_attach(struct visit *v, pid_t pid, const struct visit_how *how, struct diag *diag);
 /*
- * For what is recorded of traced processes: connects to the running daemon, or, if there is a pid,
- * attaches to that process unless the running daemon has already attached to it.
+ * For what is recorded of each call: connects to the running daemon, or, if there is a pid, attaches
+ * to that process without a limit unless the running daemon has already attached to it. yes: as in
+ * struct visit_how
  */
-int visit_recorded(struct visit *v, const char *socket, pid_t pid, const struct visit_how *how,
-		   struct diag *diag);
+int visit_recorded(struct visit *v, const char *socket, pid_t pid, bool yes, struct diag *diag);
 /* Returns 0 if one of these targets ("targets" of the answer) is being traced. */
 int visit_check_traced(const json_t *targets, struct diag *diag);
 /* These targets as they are now; those that have been detached since, as they were. The caller owns

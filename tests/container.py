@@ -241,7 +241,7 @@ def expect(ok, *what):
 def profile(image, pod):
     """All is exact and verified."""
     with daemon(image, pod) as run, target() as t:
-        status, out, err = run("attach", str(t.pid))
+        status, out, err = run("attach", "--exact", str(t.pid))
         expect(status == 0, "attach:", out, err)
         t.stdin.write(b"go\n")
         t.stdin.flush()
@@ -261,7 +261,7 @@ def profile(image, pod):
 def outcome(image, pod, without):
     """The exit status of attach, or what the self-test says."""
     with daemon(image, pod, without) as run, target() as t:
-        status, out, err = run("attach", str(t.pid))
+        status, out, err = run("attach", "--exact", str(t.pid))
         if status != 0:
             return "attach fails: " + err.strip()
         row, = json.loads(run("status", "--json")[1])["targets"]

@@ -112,7 +112,7 @@ def ours(python, args, out, raw, socket):
     target = Traced(python, *(args + ["--spans"]))
     target.expect(b"ready")
     env = dict(os.environ, PYPROFD_SOCKET=socket)
-    daemon = subprocess.Popen([os.path.join(exact.BUILD, "pyprofd"), "--pid",
+    daemon = subprocess.Popen([os.path.join(exact.BUILD, "pyprofd"), "--exact", "--yes", "--pid",
                                str(target.process.pid)], env=env)
     try:
         exact.wait_ready(daemon, env)

@@ -134,7 +134,7 @@ def trace(root, process, directory):
     try:
         while subprocess.call(ctl + ["ping"], env=env, stderr=subprocess.DEVNULL):
             time.sleep(0.05)
-        attached = subprocess.run(ctl + ["attach", str(pid), "--builtins", "--yes"], env=env,
+        attached = subprocess.run(ctl + ["attach", str(pid), "--exact", "--builtins", "--yes"], env=env,
                                   stderr=subprocess.PIPE)
         if attached.returncode:
             raise RuntimeError(attached.stderr.decode())

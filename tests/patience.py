@@ -96,4 +96,5 @@ def main():
     print("%.2f" % factor)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -21,6 +21,7 @@
 #include "accuracy/evidence_priv.h"
 #include "accuracy/progress.h"
 #include "base/square.h"
+#include "base/student.h"
 
 /*
  * What may be wrong about the time in windows (see solve.c for the figures): the cost of hits differs by APART
@@ -66,7 +67,7 @@ static double windows_variance(const struct evidence *e, uint32_t func)
 	var = f->square - 2 * ratio * f->product + ratio * ratio * e->size2;
 	few = effective_windows(e);
 	few = few < FEW_WINDOWS ? FEW_ERROR / (few * few) * f->sum : 0;
-	return (var > 0 ? evidence_widened(var * n / (n - 1), n) : 0) + few * few;
+	return (var > 0 ? student_widened(var * n / (n - 1), n) : 0) + few * few;
 }
 
 /* The program's own time in windows, undisturbed, and its variance */

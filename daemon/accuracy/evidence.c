@@ -405,12 +405,3 @@ bool evidence_has(const struct evidence *e, uint32_t node)
 	return n->exact.calls || n->exact.cpu || n->calls > 0 || n->cpu > 0 || n->samples ||
 	       n->within || n->exact.samples;
 }
-
-/* Student's t by its expansion in 1 / (n - 1) (Abramowitz and Stegun, 26.7.5). */
-double evidence_widened(double var, double n)
-{
-	const double z = 1.96, v = n - 1, z3 = z * z * z;
-	double t = z + (z3 + z) / (4 * v) + (5 * z3 * z * z + 16 * z3 + 3 * z) / (96 * v * v);
-
-	return var * (t / z) * (t / z);
-}

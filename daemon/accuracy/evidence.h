@@ -150,7 +150,4 @@ bool evidence_has(const struct evidence *e, uint32_t node);
 /* Before removing a node, add its figures to another node of the same path. -ENOMEM: they are lost. */
 int evidence_move(struct evidence *e, const struct calltree *tree, uint32_t from, uint32_t to);
 
-/* Widens a variance known from only n windows, so that 1.96 errors still cover 95 %. */
-double evidence_widened(double var, double n);
-
 #endif

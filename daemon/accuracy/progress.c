@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "accuracy/evidence_priv.h"
+#include "base/student.h"
 
 /* Fewer say too little. The last one of several has a relative error of its own: see common_error. */
 #define MARKS_MIN 8.0
@@ -42,7 +43,7 @@ static double residual(double n, double z2, double zx, double x2, double ratio)
 	double var = z2 - 2 * ratio * zx + ratio * ratio * x2;
 
 	n = n > N_LEAST ? n : N_LEAST;
-	return var > 0 ? evidence_widened(var * n / (n - 1), n) : 0;
+	return var > 0 ? student_widened(var * n / (n - 1), n) : 0;
 }
 
 static bool usable(const struct evidence_progress *p)

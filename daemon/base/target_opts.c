@@ -11,19 +11,19 @@
 
 const struct opt target_opt_table[] = {
 	{"mode", 0, OPT_CHOICE, FIELD(mode.mode), "trace|count|sample",
-	 "all calls with times; call counts only, at half\nthe overhead; or estimates from "
-	 "samples, at "
-	 "almost\nno overhead",
+	 "calls with times, within --max-overhead; call counts\nonly, of all calls; or estimates "
+	 "from samples, at\nalmost no overhead",
 	 .choices = mode_names, .initial = "trace", .key = "mode"},
 	{"rate", 0, OPT_U32, FIELD(mode.rate), "HZ",
-	 "samples per second, 0: none; default: 99 with --mode\nsample, 199 with --max-overhead, "
-	 "none with --mode\n"
-	 "count, 999 with a trace, to correct its times",
+	 "samples per second, 0: none; default: 999 with a\ntrace, 99 with --mode sample, none "
+	 "with --mode count",
 	 0, 9999, .key = "rate"},
 	{"max-overhead", 0, OPT_U32, FIELD(max_overhead), "PCT",
 	 "limit probe overhead to PCT % of the target's CPU\n"
-	 "time: traces in windows, figures are estimates",
-	 1, 50, .key = "max_overhead", .none = "0"},
+	 "time: if its calls cost more, it is traced in\nwindows, and figures are estimates",
+	 1, 50, .initial = "10", .key = "max_overhead", .none = "0"},
+	{"exact", 0, OPT_FLAG, FIELD(exact), NULL, "trace every call, whatever it costs: no limit",
+	 .key = "exact"},
 	{"stop-above", 0, OPT_U32, FIELD(stop_above), "PCT",
 	 "stop recording if probe overhead exceeds PCT % of\nthe target's CPU time for 10 seconds",
 	 1, 10000, .key = "stop_above", .none = "0"},
@@ -53,12 +53,13 @@ bool target_opts_has(const struct target_opts_given *g, size_t offset)
 
 /* Not 100 Hz, to avoid aliasing with programs that act every 10 ms. */
 #define RATE_ALONE 99
-/* Fast enough for hundreds of samples in a few seconds, at a fraction of a percent overhead. A
- * prime, to avoid aliasing with periodic activity. */
-#define RATE_BETWEEN 199
+/* Of a trace, whose samples carry the times: hundreds of them in a second of CPU time. */
+#define RATE_TRACE 999
 
-/* While tracing, probes take most of the time, so the program itself is sampled more rarely. */
-#define RATE_BESIDE 999
+uint32_t target_opts_limit(const struct target_opts *o)
+{
+	return o->exact || o->mode.mode != MODE_TRACE ? 0 : o->max_overhead;
+}
 
 uint32_t target_opts_rate(const struct target_opts *o)
 {
@@ -68,9 +69,10 @@ uint32_t target_opts_rate(const struct target_opts *o)
 		return given;
 	if (o->mode.mode == MODE_SAMPLE)
 		return RATE_ALONE;
-	if (o->max_overhead)
-		return RATE_BETWEEN;
-	return o->mode.mode == MODE_TRACE && o->mode.rate ? RATE_BESIDE : 0;
+	if (o->mode.mode == MODE_COUNT)
+		return 0;
+	/* A limited trace needs its samples. */
+	return o->mode.rate || target_opts_limit(o) ? RATE_TRACE : 0;
 }
 
 void target_opts_init(struct target_opts *o)
@@ -79,6 +81,12 @@ void target_opts_init(struct target_opts *o)
 	for (const struct opt *row = target_opt_table; row->name; row++)
 		if (row->initial)
 			(void)opt_set(row, row->name, row->initial, o, NULL);
+}
+
+bool target_opts_asked(const struct target_opts_given *g)
+{
+	return TARGET_OPTS_HAS(g, mode.mode) || TARGET_OPTS_HAS(g, max_overhead) ||
+	       TARGET_OPTS_HAS(g, exact);
 }
 
 int target_opts_set(struct target_opts_given *g, const struct opt *row, const char *text,
@@ -90,18 +98,22 @@ int target_opts_set(struct target_opts_given *g, const struct opt *row, const ch
 	if (row->none && strcmp(text, row->none) == 0)
 		zero.min = 0;
 	r = opt_set(&zero, row->key, text, &g->opts, diag);
-	if (r == 0)
-		g->given |= UINT64_C(1) << (row - target_opt_table);
-	return r;
+	if (r < 0)
+		return r;
+	g->given |= UINT64_C(1) << (row - target_opt_table);
+	g->opts.asked |= target_opts_asked(g);
+	/* A request's limit overrides that the daemon has none. */
+	if (TARGET_OPTS_HAS(g, max_overhead) && !TARGET_OPTS_HAS(g, exact))
+		g->opts.exact = false;
+	return 0;
 }
 
 void target_opts_not_light(struct target_opts_given *g)
 {
 	struct target_opts initial;
 
-	if (!g->opts.light || !(TARGET_OPTS_HAS(g, mode.mode) || TARGET_OPTS_HAS(g, max_overhead) ||
-				TARGET_OPTS_HAS(g, builtins) || TARGET_OPTS_HAS(g, counters) ||
-				TARGET_OPTS_HAS(g, follow)))
+	if (!g->opts.light || !(target_opts_asked(g) || TARGET_OPTS_HAS(g, builtins) ||
+				TARGET_OPTS_HAS(g, counters) || TARGET_OPTS_HAS(g, follow)))
 		return;
 	target_opts_init(&initial);
 	g->opts.light = false;
@@ -114,23 +126,35 @@ void target_opts_not_light(struct target_opts_given *g)
 }
 
 /* Windows exist in mode trace only, and resource counters are not estimated. */
-static int check_bound(const struct target_opts *o, struct diag *diag)
+static int check_bound(const struct target_opts_given *g, struct diag *diag)
 {
-	if (!o->max_overhead || (o->mode.mode == MODE_TRACE && !o->counters))
+	const struct target_opts *o = &g->opts;
+
+	if (!TARGET_OPTS_HAS(g, max_overhead) || !o->max_overhead)
 		return 0;
-	return diag_set(
-		diag, -EINVAL, PYP_EXIT_USAGE,
-		"leave out --max-overhead, or --mode and --counters; \"max_overhead\": 0 in a "
-		"request removes the daemon's limit",
-		"--max-overhead requires mode trace, without --counters");
+	if (TARGET_OPTS_HAS(g, exact) && o->exact)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave out one of them",
+				"--exact lifts the limit that --max-overhead sets");
+	if (o->mode.mode == MODE_TRACE && !o->counters)
+		return 0;
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+			"leave out --max-overhead, or --mode and --counters",
+			"--max-overhead requires mode trace, without --counters");
 }
 
 int target_opts_check_given(const struct target_opts_given *g, struct diag *diag)
 {
-	if (TARGET_OPTS_HAS(g, mode.rate) && !g->opts.mode.rate && g->opts.mode.mode == MODE_SAMPLE)
+	const struct target_opts *o = &g->opts;
+
+	if (TARGET_OPTS_HAS(g, mode.rate) && !o->mode.rate && o->mode.mode == MODE_SAMPLE)
 		return diag_set(diag, -ERANGE, PYP_EXIT_USAGE, "leave out \"rate\"",
 				"--mode sample takes a --rate of 1 to 9999 samples per second");
-	return TARGET_OPTS_HAS(g, max_overhead) ? check_bound(&g->opts, diag) : 0;
+	if (TARGET_OPTS_HAS(g, exact) && o->exact && o->mode.mode != MODE_TRACE)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+				"leave out --exact, or use --mode trace",
+				"--exact requires mode trace: --mode %s has no limit to lift",
+				mode_names[o->mode.mode]);
+	return check_bound(g, diag);
 }
 
 int target_opts_check(const struct target_opts *o, struct diag *diag)
@@ -138,5 +162,10 @@ int target_opts_check(const struct target_opts *o, struct diag *diag)
 	if (o->mode.mode != MODE_TRACE && o->counters & ~COUNTERS_MEMORY)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "leave out --counters",
 				"resources other than memory are counted in mode trace only");
-	return check_bound(o, diag);
+	if (!o->counters || !target_opts_limit(o))
+		return 0;
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE,
+			o->counters & ~COUNTERS_MEMORY ? "add --exact"
+						       : "add --exact, or --mode sample",
+			"--counters requires that every call is traced, without a limit");
 }

@@ -19,10 +19,12 @@
 /* Followed children get a copy of their parent's. */
 struct target_opts {
 	struct mode_choice mode; /* rate may be TARGET_OPTS_RATE_AUTO */
-	uint32_t max_overhead;	 /* percent of the target's CPU time, 1 to 50; 0: no limit */
-	uint32_t stop_above;	 /* percent, see session/breaker.h; 0: never */
-	bool builtins;		 /* include functions written in C */
-	uint32_t counters;	 /* resource counters: bits by enum pyp_counter */
+	uint32_t max_overhead; /* percent of the target's CPU time, 1 to 50: target_opts_limit() */
+	bool exact;	       /* no limit */
+	bool asked;	       /* the mode or the limit is not just the default; has no row */
+	uint32_t stop_above;   /* percent, see session/breaker.h; 0: never */
+	bool builtins;	       /* include functions written in C */
+	uint32_t counters;     /* resource counters: bits by enum pyp_counter */
 	/* Forked children, existing and future ones, become targets while they run the same program
 	 * (session/follow.c). */
 	bool follow;
@@ -54,6 +56,9 @@ struct target_opts_given {
 bool target_opts_has(const struct target_opts_given *g, size_t offset);
 #define TARGET_OPTS_HAS(g, member) target_opts_has((g), offsetof(struct target_opts, member))
 
+/* Returns whether a mode or a limit was given. */
+bool target_opts_asked(const struct target_opts_given *g);
+
 /*
  * Continuous mode's own targets are light, but not those of a request that says how a process is observed:
  * what it does not give is then as without continuous mode.
@@ -64,6 +69,12 @@ void target_opts_not_light(struct target_opts_given *g);
 #define TARGET_OPTS_RATE_AUTO UINT32_MAX
 /* The sampling rate in Hz; 0: no samples */
 uint32_t target_opts_rate(const struct target_opts *o);
+
+/*
+ * The limit of the probes' overhead, percent of the target's own CPU time; 0: none, every call is
+ * traced, or it is not the mode's. (A max_overhead of 0 lifts the limit, as exact does.)
+ */
+uint32_t target_opts_limit(const struct target_opts *o);
 
 /* Set the built-in defaults. */
 void target_opts_init(struct target_opts *o);

@@ -3,6 +3,7 @@
 #include "counting/samples.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,9 +187,10 @@ static void set_errors(struct snapshot_func *f, const struct spent *spent,
 	const double tot = spent->tot * period, cum = spent->cum * period;
 	const double variance[SNAPSHOT_FIGURES] = {
 		[SNAPSHOT_CALLS] = cpu->of ? 0 : -1,
-		[SNAPSHOT_TOT_CPU] = tot,
+		/* What was not sampled may still have used some time. */
+		[SNAPSHOT_TOT_CPU] = cpu->of ? fmax(tot, period * period) : tot,
 		[SNAPSHOT_TOT_WALL] = all ? tot + wait_variance(&spent->own, all) : -1,
-		[SNAPSHOT_CUM_CPU] = cum,
+		[SNAPSHOT_CUM_CPU] = cpu->of ? fmax(cum, period * period) : cum,
 		[SNAPSHOT_CUM_WALL] = all ? cum + wait_variance(&spent->below, all) : -1,
 	};
 

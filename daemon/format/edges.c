@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Callers and callees: the output of pstats' print_callers() and print_callees(), byte for byte
- * except for escaped names, followed by the provenance.
+ * except for escaped names, followed by the provenance. On a terminal, and if calls are estimated from windows, a
+ * column is added: calls per call of the caller.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "format/calls_text.h"
 #include "format/names.h"
 #include "format/screen.h"
 #include "format/selection.h"
 #include "format/writers.h"
+
+#define PER_CALL_WIDTH 18
 
 struct report {
 	const struct table *t;
@@ -19,6 +23,7 @@ struct report {
 	size_t nedges;
 	size_t *first; /* per row: index of its first edge; one element more at the end */
 	bool callees;
+	bool per_call; /* with calls per call of the caller */
 	FILE *out;
 };
 
@@ -76,6 +81,14 @@ static int report_init(struct report *r)
 	return 0;
 }
 
+static bool has_per_call(const struct table *t)
+{
+	for (size_t i = 0; i < t->nedges; i++)
+		if (t->edges[i].per_call.calls >= 0)
+			return true;
+	return false;
+}
+
 static void report_deinit(struct report *r)
 {
 	free(r->edges);
@@ -118,12 +131,13 @@ static void print_heading(const struct report *r, size_t width)
 		r->callees ? "called..." : "was called by...");
 	fprintf(r->out, "%s\n", screen_plain(r->o));
 	if (r->nedges)
-		fprintf(r->out, "%*s    ncalls  tottime  cumtime\n", (int)width, "");
+		fprintf(r->out, "%*s    ncalls  tottime  cumtime%s\n", (int)width, "",
+			r->per_call ? "  per call of caller" : "");
 }
 
 static void print_edge(const struct report *r, const struct table_edge *e, int calls_width)
 {
-	char calls[48];
+	char calls[48], per_call[CALLS_TEXT_MAX];
 
 	if (e->nc == e->cc)
 		snprintf(calls, sizeof(calls), "%" PRIu64, e->nc);
@@ -131,6 +145,8 @@ static void print_edge(const struct report *r, const struct table_edge *e, int c
 		snprintf(calls, sizeof(calls), "%" PRIu64 "/%" PRIu64, e->nc, e->cc);
 	fprintf(r->out, "%*s %8.3f %8.3f  ", calls_width, calls, table_seconds(e->tt),
 		table_seconds(e->ct));
+	if (r->per_call)
+		fprintf(r->out, "%*s  ", PER_CALL_WIDTH, calls_text(&e->per_call, per_call));
 	name_print(r->out, r->t->rows[listed(r, e)].std, NAME_COLUMNS);
 	fputc('\n', r->out);
 }
@@ -185,6 +201,7 @@ static int write_edges(const struct snapshot *s, const struct view *v, const str
 		err = report_init(&r);
 	if (err < 0)
 		return err;
+	r.per_call = (o->width > 0 || v->windows) && has_per_call(t);
 	print_report(&r, &rows);
 	return screen_provenance(s, o, out);
 }

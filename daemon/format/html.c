@@ -17,6 +17,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/strtab.h"
@@ -245,6 +246,34 @@ static void put_column(struct writer *w, int c)
 	end(w, ']');
 }
 
+/* What calls per call of the caller are made of: a column for each member of struct snapshot_whole. */
+static void put_wholes(struct writer *w)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} members[] = {
+		{"whole_x", offsetof(struct snapshot_whole, x)},
+		{"whole_y", offsetof(struct snapshot_whole, y)},
+		{"whole_x2", offsetof(struct snapshot_whole, x2)},
+		{"whole_xy", offsetof(struct snapshot_whole, xy)},
+		{"whole_y2", offsetof(struct snapshot_whole, y2)},
+	};
+
+	for (size_t k = 0; k < sizeof(members) / sizeof(members[0]); k++) {
+		begin(w, members[k].name, '[');
+		for (uint32_t i = 0; i < w->s->nnodes; i++) {
+			const char *of = (const char *)&w->s->wholes[i] + members[k].offset;
+
+			if (!node_selected(w, &w->s->nodes[i]))
+				continue;
+			next(w);
+			fprintf(w->out, "%.15g", *(const double *)of);
+		}
+		end(w, ']');
+	}
+}
+
 static void put_nodes(struct writer *w)
 {
 	begin(w, "nodes", '{');
@@ -258,6 +287,8 @@ static void put_nodes(struct writer *w)
 	for (int c = 0; c < COLUMNS; c++)
 		if (w->s->measured & COLUMN_BIT(c))
 			put_column(w, c);
+	if (w->s->wholes)
+		put_wholes(w);
 	end(w, '}');
 }
 

@@ -31,9 +31,10 @@ struct writer {
 	uint32_t *func_at;   /* index in `functions`; SNAPSHOT_NONE: left out */
 	uint32_t *thread_at; /* index in `threads`; SNAPSHOT_NONE: left out */
 	uint32_t *node_at;
-	uint64_t (*outside)[SNAPSHOT_CLOCKS]; /* per thread: the figures of its "<outside>" row */
-	const uint64_t *resumed;	      /* per function, see resumptions_new() */
-	const struct waits_of_thread *waits;  /* per thread; NULL: not measured */
+	uint64_t (*outside)[SNAPSHOT_CLOCKS];  /* per thread: the figures of its "<outside>" row */
+	const uint64_t *resumed;	       /* per function, see resumptions_new() */
+	const struct waits_of_thread *waits;   /* per thread; NULL: not measured */
+	const struct per_call_evidence *calls; /* per node */
 	bool durations; /* functions have durations, valid for the written threads */
 	bool errors;	/* figures have standard errors, valid for the written threads */
 	bool lines;	/* functions have lines, valid for the written threads */
@@ -438,6 +439,22 @@ static int put_functions(struct writer *w)
 	return 0;
 }
 
+/* Only if it is known. */
+static void put_per_call(struct writer *w, const struct per_call *p)
+{
+	if (p->calls >= 0)
+		fprintf(w->out, ",\"calls_per_call\":%.9g,\"calls_per_call_error\":%.9g", p->calls,
+			p->error);
+}
+
+/* What calls_per_call is made of, with all digits of integers. Only if windows have shown any. */
+static void put_whole(struct writer *w, const struct snapshot_whole *v)
+{
+	if (v->x > 0 || v->y > 0)
+		fprintf(w->out, ",\"whole\":[%.15g,%.15g,%.15g,%.15g,%.15g]", v->x, v->y, v->x2,
+			v->xy, v->y2);
+}
+
 /*
  * Edges and contexts contain only numbers and can be millions, so they are printed without jansson.
  */
@@ -458,9 +475,23 @@ static void put_edges(struct writer *w)
 		put_clocks(w, "tottime", e->tot);
 		fputc(',', w->out);
 		put_clocks(w, "cumtime", e->cum);
+		put_per_call(w, &e->per_call);
 		fputc('}', w->out);
 	}
 	fputs("\n]", w->out);
+}
+
+static void put_calls(struct writer *w, uint32_t node)
+{
+	uint32_t parent = w->s->nodes[node].parent;
+	struct per_call p;
+
+	if (parent != SNAPSHOT_NONE) {
+		p = per_call_of(&w->calls[node], &w->calls[parent], w->v->windows);
+		put_per_call(w, &p);
+	}
+	if (w->s->wholes)
+		put_whole(w, &w->s->wholes[node]);
 }
 
 static void put_nodes(struct writer *w)
@@ -486,6 +517,7 @@ static void put_nodes(struct writer *w)
 		fputc(',', w->out);
 		put_extremes(w, node->min, node->max);
 		put_columns(w, w->s->columns, "", i);
+		put_calls(w, i);
 		fputc('}', w->out);
 	}
 	fputs("\n]", w->out);
@@ -601,11 +633,13 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 	_cleanup_free_ uint64_t(*outside)[SNAPSHOT_CLOCKS] =
 		calloc((size_t)s->nthreads + 1, sizeof(*outside));
 	_cleanup_free_ uint64_t *resumed = resumptions_new(s, &o->filter);
+	_cleanup_free_ struct per_call_evidence *calls = per_call_contexts(s, NULL, s->nnodes);
 	_cleanup_free_ struct waits_of_thread *waits =
 		s->measured & COLUMN_WAITS ? waits_of_threads_new(s) : NULL;
 	struct writer w = {.s = s,
 			   .resumed = resumed,
 			   .waits = waits,
+			   .calls = calls,
 			   .v = v,
 			   .o = o,
 			   .filter = &o->filter,
@@ -620,7 +654,7 @@ int json_write(const struct snapshot *s, const struct view *v, const struct form
 	int err;
 
 	(void)diag;
-	if (!resumed || !func_at || !thread_at || !node_at || !outside ||
+	if (!resumed || !calls || !func_at || !thread_at || !node_at || !outside ||
 	    (s->measured & COLUMN_WAITS && !waits))
 		return -ENOMEM;
 	sum_outside(&w);

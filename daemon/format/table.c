@@ -124,6 +124,7 @@ static int add_rows(struct builder *b, enum snapshot_clock clock)
 		row->cc += from->pcalls;
 		row->tt += from->tot[clock];
 		row->ct += from->cum[clock];
+		per_call_merge(&row->calls, &from->calls);
 		add_variance(&row->nc_variance, f->variance[SNAPSHOT_CALLS]);
 		add_variance(&row->tt_variance, f->variance[tot_figure[clock]]);
 		add_variance(&row->ct_variance, f->variance[cum_figure[clock]]);
@@ -146,6 +147,7 @@ static int add_edges(struct builder *b, enum snapshot_clock clock)
 		edge->cc = from->pcalls;
 		edge->tt = from->tot[clock];
 		edge->ct = from->cum[clock];
+		edge->calls = from->calls;
 		b->t->nedges++;
 	}
 	return 0;
@@ -177,6 +179,7 @@ static void merge_edges(struct table *t)
 			t->edges[n - 1].cc += e->cc;
 			t->edges[n - 1].tt += e->tt;
 			t->edges[n - 1].ct += e->ct;
+			per_call_merge(&t->edges[n - 1].calls, &e->calls);
 		} else {
 			t->edges[n++] = *e;
 		}
@@ -213,6 +216,9 @@ int table_build(const struct view *v, enum snapshot_clock clock, struct table **
 	if (add_rows(&b, clock) < 0 || add_edges(&b, clock) < 0)
 		return -ENOMEM;
 	merge_edges(t);
+	for (size_t i = 0; i < t->nedges; i++)
+		t->edges[i].per_call = per_call_of(&t->edges[i].calls,
+						   &t->rows[t->edges[i].caller].calls, v->windows);
 	t->row_of = TAKE_PTR(row_of);
 	*ret = TAKE_PTR(t);
 	return 0;

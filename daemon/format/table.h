@@ -19,11 +19,14 @@ struct table_row {
 	double tt_variance,
 		ct_variance; /* variances of these over all threads, ns^2; negative: unknown */
 	double nc_variance;
+	struct per_call_evidence calls; /* as a caller */
 };
 
 struct table_edge {
 	uint32_t caller, callee; /* row indices */
 	uint64_t nc, cc, tt, ct;
+	struct per_call_evidence calls;
+	struct per_call per_call; /* calls per call of the caller */
 };
 
 struct table {

@@ -3,7 +3,8 @@
  * The calling-context tree as lines: each context below its caller, siblings sorted by cumulative
  * time, with its share of all time in Python. Contexts that are too small or too deep are left out,
  * and counted if their sum is not small. Threads are merged into one tree unless o->by_thread is set or one is selected. It
- * starts where it branches: callers that do nothing but call the next one are named in one line.
+ * starts where it branches: callers that do nothing but call the next one are named in one line. A context
+ * that is not called exactly once in each call of its caller has the calls per call.
  *
  * Restrictions select functions as in a table (a number selects the first rows by the sort key,
  * cumulative time by default). A context is shown if its function is selected or if it leads to
@@ -13,18 +14,23 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "format/calls_text.h"
 #include "format/names.h"
 #include "format/restrict.h"
 #include "format/screen.h"
 #include "format/selection.h"
 #include "format/writers.h"
 #include "stats/merge_threads.h"
+#include "stats/per_call.h"
 #include "stats/tree.h"
 
 #define DEPTH_DEFAULT 24
 #define SHARE_DEFAULT 1.0
 #define INDENT_MAX    24
 #define FIGURES_WIDTH 36
+#define PER_CALL      " per call"
+#define NOTE_MAX      (CALLS_TEXT_MAX + 16)
+#define NAME_LEAST    12 /* columns that a name has beside a note */
 
 struct printer {
 	const struct snapshot *s;
@@ -34,6 +40,8 @@ struct printer {
 	bool *shown;	 /* per node */
 	uint32_t *order; /* nodes grouped by parent, in print order */
 	uint32_t *first; /* per node: its first child in `order`; one element more at the end */
+	struct per_call_evidence *calls; /* per node */
+	uint64_t windows;
 	uint64_t total, least;
 	uint32_t depth;
 	bool whole;	/* start at the root, not where it branches */
@@ -46,6 +54,7 @@ static void printer_deinit(struct printer *p)
 	free(p->shown);
 	free(p->order);
 	free(p->first);
+	free(p->calls);
 }
 
 static uint64_t cum(const struct printer *p, uint32_t node)
@@ -164,8 +173,33 @@ static const char *short_path(const char *file, size_t columns)
 	return slash && screen_width(file) > columns ? slash + 1 : file;
 }
 
-/* columns 0: nothing is cut */
-static void print_label(const struct printer *p, const struct snapshot_func *f, size_t columns)
+/* Writes " x 36.7 per call"; "" if that is unknown, or exactly one, as most are. */
+static void per_call_note(const struct printer *p, uint32_t node, char note[NOTE_MAX])
+{
+	struct per_call calls =
+		per_call_of(&p->calls[node], &p->calls[p->nodes[node].parent], p->windows);
+	char text[CALLS_TEXT_MAX];
+
+	note[0] = '\0';
+	if (calls.calls >= 0 && (calls.calls != 1 || calls.error > 0))
+		snprintf(note, NOTE_MAX, "  x %s" PER_CALL, calls_text(&calls, text));
+}
+
+/* Cuts the note so that the name has room, and returns the columns that are left. */
+static size_t fit_note(char note[NOTE_MAX], size_t columns)
+{
+	size_t len = strlen(note);
+
+	if (len && len + NAME_LEAST > columns)
+		note[len -= strlen(PER_CALL)] = '\0';
+	if (len + NAME_LEAST > columns)
+		note[len = 0] = '\0';
+	return columns - len;
+}
+
+/* note: behind the name. columns 0: nothing is cut */
+static void print_label(const struct printer *p, const struct snapshot_func *f, char note[NOTE_MAX],
+			size_t columns)
 {
 	_cleanup_free_ char *file = NULL,
 			    *name = name_normal(name_of_func(f), NAME_KEEP_SURROGATES);
@@ -177,13 +211,13 @@ static void print_label(const struct printer *p, const struct snapshot_func *f, 
 	if (f->pseudo || asprintf(&file, "%s:%" PRId32, f->filename ? f->filename : "<unknown>",
 				  f->firstlineno) < 0)
 		file = NULL;
-	if (!columns)
-		columns = wanted + 2 + (file ? screen_width(file) : 0);
+	columns = columns ? fit_note(note, columns) : wanted + 2 + (file ? screen_width(file) : 0);
 	/* the name has priority, but the file gets a third */
 	width = file && wanted + 2 + 8 > columns && wanted + 2 + screen_width(file) > columns
 			? columns - columns / 3
 			: columns;
 	width = screen_fit(p->out, name, width);
+	fputs(note, p->out);
 	if (!file || width + 2 + 4 > columns)
 		return;
 	fprintf(p->out, "  %s", screen_dim(p->o));
@@ -200,12 +234,14 @@ static void print_node(const struct printer *p, uint32_t i, uint32_t depth)
 {
 	const struct snapshot_node *n = &p->nodes[i];
 	double part = share(p, cum(p, i));
+	char note[NOTE_MAX];
 
 	fprintf(p->out, "%s%5.1f%%%s %9.3f %9.3f %8" PRIu64 " %*s",
 		part >= 10 ? screen_bold(p->o) : "", part, screen_plain(p->o),
 		table_seconds(cum(p, i)), table_seconds(n->self[p->o->clock]), n->calls,
 		indent_of(depth), "");
-	print_label(p, &p->s->funcs[n->func],
+	per_call_note(p, i, note);
+	print_label(p, &p->s->funcs[n->func], note,
 		    p->columns ? p->columns - FIGURES_WIDTH - (size_t)indent_of(depth) : 0);
 	fputc('\n', p->out);
 }
@@ -409,10 +445,11 @@ int tree_write(const struct snapshot *s, const struct view *v, const struct form
 	       FILE *out, struct diag *diag)
 {
 	_cleanup_(snapshot_freep) struct snapshot *merged = NULL;
+	_cleanup_free_ uint32_t *into = NULL;
 	struct format_opts all = *o;
 	_cleanup_(printer_deinit) struct printer p = {.s = s, .o = &all, .out = out};
 	bool merge = !o->by_thread && !o->filter.tid;
-	int err = merge ? merge_threads(s, &o->filter, &merged) : 0;
+	int err = merge ? merge_threads(s, &o->filter, &merged, &into) : 0;
 
 	if (err < 0)
 		return err;
@@ -420,6 +457,10 @@ int tree_write(const struct snapshot *s, const struct view *v, const struct form
 		p.s = merged;
 		all.filter = (struct view_filter){0};
 	}
+	p.calls = per_call_contexts(s, into, p.s->nnodes);
+	p.windows = v->windows;
+	if (!p.calls)
+		return -ENOMEM;
 	p.whole = o->min_share < 0;
 	for (size_t i = 0; i < o->nrestrict; i++)
 		p.whole |= restriction_is_pattern(o->restrict_[i]);

@@ -20,7 +20,8 @@
 
 /* Additional options for sampling. Addresses are in the process. */
 struct probe_sampling {
-	uint32_t rate;	      /* Hz */
+	uint32_t rate;	      /* Hz; less if it would take more than: */
+	double share;	      /* of the process's CPU time; 0: no limit */
 	uint8_t when;	      /* PYP_SAMPLING_* */
 	bool top;	      /* only the innermost frame of each stack is needed */
 	bool momentary;	      /* for a moment only: the timers are not shared with others */

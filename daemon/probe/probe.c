@@ -356,7 +356,7 @@ int probe_attach_windows(struct probe *p, struct diag *diag)
 
 	if (p->mechanism == PROBE_TRACEFS)
 		return diag_set(diag, -ENOTSUP, PYP_EXIT_UNTRACEABLE,
-				"without --max-overhead it can be traced",
+				"with --exact or --mode sample it can be observed",
 				"this kernel cannot open and close windows fast enough: no "
 				"multi-uprobe links");
 	r = put_on(p, SITES_CODE_FREE, &p->between, diag);

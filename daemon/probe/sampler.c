@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "probe/sample_cost.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -36,10 +37,19 @@ uint64_t sampler_period(uint32_t rate)
 	return NS_PER_S / (rate ? rate : 1);
 }
 
+/* One that takes no more than the share of the CPU time that it may. */
+static uint64_t period_of(const struct probe_sampling *s)
+{
+	const uint64_t period = sampler_period(s->rate);
+	const double least = s->share > 0 ? sample_cost_ns() / s->share : 0;
+
+	return (double)period < least ? (uint64_t)least : period;
+}
+
 struct pyp_sampling sampler_layout(const struct layout *l, const struct probe_sampling *s)
 {
 	return (struct pyp_sampling){
-		.period = sampler_period(s->rate),
+		.period = period_of(s),
 		.interp_next = l->interp_next,
 		.interp_threads = l->interp_threads_head,
 		.ts_next = l->ts_next,

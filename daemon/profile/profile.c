@@ -75,6 +75,8 @@ void profile_free(struct profile *p)
 	ended_deinit(&p->ended);
 	watch_free(p->watch);
 	evidence_deinit(&p->evidence);
+	wholes_deinit(&p->wholes);
+	free(p->tail.shown);
 	codes_deinit(&p->codes);
 	gils_deinit(&p->gils);
 	blocks_deinit(&p->blocks);
@@ -209,8 +211,17 @@ static inline bool is_shown(struct profile *p, const struct event *e)
 			window_discard(&p->window, cost_kind(e));
 		return false;
 	}
+	if (__builtin_expect(p->tail.end_ns != 0, 0)) {
+		window_discard(&p->window, cost_kind(e));
+		if (p->wholes.open)
+			return true;
+		profile_pause(p, e->ts);
+		return false;
+	}
 	if (__builtin_expect(!p->window.limit_ns, 1) ||
 	    window_admit(&p->window, e->ts, cost_kind(e), &end))
+		return true;
+	if (profile_tail_begin(p, end))
 		return true;
 	profile_pause(p, end);
 	return false;
@@ -260,6 +271,20 @@ static void apply_watched(struct profile *p, struct thread *th, const struct eve
 	watch_call(p->watch, th, e, p->rb.calls != calls, p->rb.stack_switches != switches);
 }
 
+/* Anything but one call or return is a correction, or a switch of stacks. */
+static void apply_whole(struct profile *p, struct thread *th, const struct event *e)
+{
+	const uint32_t depth = th->cur.depth, node = th->node;
+
+	apply(p, th, e);
+	if (th->cur.depth == depth + 1)
+		wholes_enter(&p->wholes, &th->whole, th->node, depth + 1);
+	else if (th->cur.depth + 1 == depth)
+		wholes_leave(&p->wholes, &th->whole, node, depth);
+	else
+		wholes_drop(&p->wholes, &th->whole);
+}
+
 static void on_call(struct profile *p, const struct event *e)
 {
 	struct thread *th = charged_thread(p, e);
@@ -268,9 +293,13 @@ static void on_call(struct profile *p, const struct event *e)
 		return;
 	if (__builtin_expect(p->watch != NULL, 0))
 		apply_watched(p, th, e);
+	else if (p->wholes.on)
+		apply_whole(p, th, e);
 	else
 		apply(p, th, e);
 	th->probes += p->hit_ns[e->type];
+	if (p->tail.end_ns)
+		return;
 	th->shown++;
 	p->shown++;
 }
@@ -288,7 +317,8 @@ static void on_mark(struct profile *p, const struct event *e)
 		th->marks++;
 		timing_skip(th, e->ts, p->hit_ns[e->type]);
 	}
-	evidence_mark(&p->evidence);
+	if (!p->tail.end_ns)
+		evidence_mark(&p->evidence);
 }
 
 /* Calls of C functions --------------------------------------------------------------------- */
@@ -591,6 +621,7 @@ void profile_pause(struct profile *p, uint64_t ts)
 
 		if (!p->windows)
 			profile_wait_stop(p, th, ts);
+		wholes_drop(&p->wholes, &th->whole);
 		if (!th->live)
 			continue;
 		timing_charge(&p->rb.tree, th, ts);
@@ -634,6 +665,7 @@ void profile_clear(struct profile *p, uint64_t ts)
 	calltree_clear(&p->rb.tree);
 	durations_clear(&p->rb.durations);
 	evidence_clear(&p->evidence);
+	wholes_clear(&p->wholes);
 	waiting_clear(&p->waiting);
 	for (uint32_t i = 0; i < p->threads.n; i++) {
 		struct thread *th = p->threads.v[i];

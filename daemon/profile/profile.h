@@ -144,11 +144,20 @@ void profile_own_cpu(struct profile *p, double ns);
 /*
  * Call profile_limit after profile_begin: the window covers length_ns of the program's own time, i.e.
  * elapsed time minus the cost of its events; 0: it is a stretch, without a limit. It pauses when the limit is
- * reached; later events are discarded. profile_window_end pauses at ts, unless the window has
+ * reached; later events are discarded. whole: it goes on until the calls that began in it have ended, which
+ * shows calls per call (accuracy/wholes.h), but no other figure. lasts: it would go on. tail_ns: for how long it
+ * has done so, at ts. profile_window_end pauses at ts, unless the window has
  * paused or should have, and returns the covered time; hits cost `scale` times the value given to
  * profile_limit.
  */
-void profile_limit(struct profile *p, uint64_t length_ns, const struct cost *cost);
+struct profile_limit {
+	uint64_t length_ns;
+	const struct cost *cost; /* of hits */
+	bool whole;
+};
+void profile_limit(struct profile *p, const struct profile_limit *l);
+bool profile_window_lasts(const struct profile *p);
+uint64_t profile_tail_ns(const struct profile *p, uint64_t ts);
 /* Returns whether the records processed so far have reached the limit. */
 bool profile_window_is_over(const struct profile *p);
 /* Returns the cost of events in windows so far, in ns, including discarded events. */

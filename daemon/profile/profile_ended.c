@@ -123,6 +123,7 @@ static void node_moved(void *ctx, uint32_t from, uint32_t to)
 	profile_move_blocks(p, from, to);
 	if (p->windows && evidence_move(&p->evidence, &p->rb.tree, from, to))
 		p->rb.truncated++;
+	wholes_move(&p->wholes, from, to);
 	if (p->waiting.kept)
 		waiting_move(&p->waiting, from, to);
 }

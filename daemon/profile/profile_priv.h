@@ -4,6 +4,7 @@
 #define PYPROF_PROFILE_PROFILE_PRIV_H
 
 #include "accuracy/evidence.h"
+#include "accuracy/wholes.h"
 #include "accuracy/window.h"
 #include "counting/counts.h"
 #include "counting/line_counts.h"
@@ -50,6 +51,16 @@ struct profile {
 	bool traces_calls; /* false: modes count and sample */
 	bool blocks_old;   /* blocks may have been unmapped while tracing was off */
 	struct evidence evidence;
+	struct wholes wholes;
+	/*
+	 * A window goes on after its end, at end_ns, until calls have ended; 0: it does not. What its nodes showed
+	 * until then, in the order in which they were touched.
+	 */
+	struct {
+		uint64_t end_ns;
+		struct evidence_exact *shown;
+		uint32_t n, cap;
+	} tail;
 	struct {
 		bool light;
 		double times, error;
@@ -82,6 +93,9 @@ static inline bool profile_is_timed(const struct profile *p)
 {
 	return p->windows ? p->tracing && p->stretch : !p->waiting.kept;
 }
+
+/* The window has reached its end at ts. Returns whether it goes on. */
+bool profile_tail_begin(struct profile *p, uint64_t ts);
 
 /* profile_waiting.c: switches, and the stack of a wait; initial stacks; the end of tracing. */
 void profile_on_wait(struct profile *p, const struct event *e);

@@ -633,13 +633,16 @@ static int divide_samples(const struct taker *t, double *own, struct calls_row *
 /* All targets have room if one needs it. */
 static int reserve_rest(struct taker *t)
 {
-	const uint32_t have = t->s->rest ? t->first : 0;
+	struct snapshot *s = t->s;
+	const uint32_t have = s->rest ? t->first : 0, whole = s->wholes ? t->first : 0;
 
-	if (!t->p->windows && !t->s->rest)
-		return 0;
-	t->s->rest = snapshot_grow(t->s, &t->s->adding.rest, t->s->rest, have,
-				   t->s->nnodes - have, sizeof(*t->s->rest));
-	return t->s->rest ? 0 : -ENOMEM;
+	if (t->p->windows || s->rest)
+		s->rest = snapshot_grow(s, &s->adding.rest, s->rest, have, s->nnodes - have,
+					sizeof(*s->rest));
+	if (t->p->windows || s->wholes)
+		s->wholes = snapshot_grow(s, &s->adding.wholes, s->wholes, whole, s->nnodes - whole,
+					  sizeof(*s->wholes));
+	return t->p->windows && (!s->rest || !s->wholes) ? -ENOMEM : 0;
 }
 
 /* What was not traced as it is: samples, and calls from windows. */
@@ -671,6 +674,9 @@ static int take_rest(struct taker *t, struct snapshot_target *target)
 		to->yields = rounded(t->calls.factor * e->nodes[i].yields);
 		to->cpu = (uint64_t)own[i];
 	}
+	for (uint32_t i = 0; i < p->wholes.n; i++)
+		if (t->node_map[i] != SNAPSHOT_NONE)
+			t->s->wholes[t->node_map[i]] = p->wholes.v[i].sums;
 	profile_windows(p, &target->windows);
 	target->windows.samples_factor = p->accuracy.times;
 	return 0;

@@ -23,6 +23,7 @@ void profile_end_thread(struct profile *p, struct thread *th, uint64_t ts)
 	codes_thread_exit(&p->codes, th->tid);
 	if (ts > th->end_ns)
 		th->end_ns = ts;
+	wholes_drop(&p->wholes, &th->whole);
 	threads_retire(&p->threads, th);
 	if (p->last == th)
 		p->last = NULL;

@@ -7,10 +7,13 @@
 
 #include <math.h>
 
+#include "base/array.h"
 #include "profile/profile_priv.h"
 
 /* The share of a stretch's CPU time that its probes may take, so that times of calls are taken from it */
 #define LIGHT 0.2
+
+#define TAIL_FIRST 256u
 
 /* Share of calls that may be made by other threads than those that pass as many marks */
 #define MARKS_APART 0.1
@@ -101,15 +104,71 @@ void profile_own_cpu(struct profile *p, double ns)
 	evidence_own_cpu(&p->evidence, ns);
 }
 
-void profile_limit(struct profile *p, uint64_t length_ns, const struct cost *cost)
+void profile_limit(struct profile *p, const struct profile_limit *l)
 {
-	window_open(&p->window, length_ns, cost);
-	p->stretch = !length_ns;
+	window_open(&p->window, l->length_ns, l->cost);
+	p->stretch = !l->length_ns;
+	p->tail.end_ns = 0;
+	p->wholes.on = p->wholes.admits = p->stretch || l->whole;
 	p->rb.tree.waits_apart = !p->stretch;
 	/* Longer ones than a window would be missing. */
 	p->rb.durations.off = !p->stretch;
 	for (uint32_t i = 0; i < p->threads.n && p->stretch; i++)
 		profile_wait_give(p, p->threads.v[i], p->window.begin_ts);
+}
+
+bool profile_tail_begin(struct profile *p, uint64_t ts)
+{
+	const struct calltree *tree = &p->rb.tree;
+	const uint32_t n = calltree_ntouched(tree);
+	struct evidence_exact *v = p->tail.shown;
+
+	if (!p->wholes.open)
+		return false;
+	if (n)
+		v = array_room(v, &p->tail.cap, n, TAIL_FIRST, sizeof(*v));
+	if (n && !v)
+		return false;
+	p->tail.shown = v;
+	p->tail.n = n;
+	for (uint32_t k = 0; k < n; k++) {
+		const uint32_t i = calltree_touched(tree, k);
+
+		v[k] = (struct evidence_exact){
+			.calls = tree->nodes[i].calls,
+			.yields = tree->yields[i],
+			.cpu = tree->nodes[i].self[SNAPSHOT_CPU],
+		};
+	}
+	p->wholes.admits = false;
+	p->tail.end_ns = ts;
+	return true;
+}
+
+/* The window's nodes as they were at its end. */
+static void forget_tail(struct profile *p)
+{
+	struct calltree *tree = &p->rb.tree;
+
+	for (uint32_t k = 0; k < calltree_ntouched(tree); k++) {
+		const uint32_t i = calltree_touched(tree, k);
+		const struct evidence_exact none = {0},
+					    *shown = k < p->tail.n ? &p->tail.shown[k] : &none;
+
+		tree->nodes[i].calls = shown->calls;
+		tree->nodes[i].self[SNAPSHOT_CPU] = shown->cpu;
+		tree->yields[i] = shown->yields;
+	}
+}
+
+bool profile_window_lasts(const struct profile *p)
+{
+	return p->tracing && !p->stretch && p->wholes.open > 0;
+}
+
+uint64_t profile_tail_ns(const struct profile *p, uint64_t ts)
+{
+	return p->tail.end_ns && ts > p->tail.end_ns ? ts - p->tail.end_ns : 0;
 }
 
 bool profile_window_is_over(const struct profile *p)
@@ -132,10 +191,18 @@ uint64_t profile_window_end(struct profile *p, uint64_t ts, double scale)
 	uint64_t shown = p->window.shown_ns; /* the limit has ended it */
 	uint64_t end;
 
-	if (p->tracing) {
+	if (p->tracing && p->tail.end_ns) {
+		profile_pause(p, ts);
+	} else if (p->tracing) {
 		shown = window_close(&p->window, ts, &end);
 		profile_pause(p, end);
 	}
+	if (p->wholes.on)
+		wholes_fold(&p->wholes, &p->rb.tree);
+	p->wholes.on = false;
+	if (p->tail.end_ns)
+		forget_tail(p);
+	p->tail.end_ns = 0;
 	profile_fold_ended(p);
 	/* If hits cost more than assumed while the window was open, it covered less time. */
 	return window_rescale(&p->window, shown, scale);

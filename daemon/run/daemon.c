@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
@@ -21,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/consent.h"
 #include "base/log.h"
 #include "continuous/continuous.h"
 #include "push/pusher.h"
@@ -43,6 +45,7 @@ struct daemon {
 	struct sd_event *event;
 	struct sd_event_source *finish;
 	struct sd_event_source *attach;	 /* deferred: go on attaching */
+	struct sd_event_source *answer;	 /* stdin, while the user is asked for consent */
 	struct sd_event_source *results; /* timer, while results wait for records and costs */
 	struct sessions_listener listener;
 	struct control_socket *sock;
@@ -61,6 +64,7 @@ struct daemon {
 	gid_t readers;	   /* the group that may read */
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
 	size_t next;	   /* index of the pid that is being attached */
+	enum { NOT_ASKED, ASKING, AGREED, DECLINED } consent; /* to that */
 	enum { ATTACHING_PIDS, ATTACHING_CMD, READY } stage;
 	bool finishing;
 	uint64_t finish_ns; /* results contain all that was recorded before */
@@ -316,20 +320,75 @@ static bool leaves_out(const struct daemon *d, const struct workers_use *u)
 	return given < u->n;
 }
 
-static void log_forecast(const struct daemon *d, pid_t pid)
+static void log_forecast(const struct daemon *d, pid_t pid, const struct session_forecast *f)
 {
-	struct session_forecast f = sessions_forecast(d->sessions, pid, &d->opts->target);
-	const char *advice = forecast_advice(&f.forecast, f.cost);
+	const char *advice = forecast_advice(&f->forecast, f->cost);
 	char text[FORECAST_TEXT], children[WORKERS_TEXT];
 
-	if (*f.name)
+	if (*f->name)
 		/* A warning, so that it is visible without -v. */
-		log_warning("%d %s: %s", pid, f.name, forecast_text(&f.forecast, f.cost, text));
+		log_warning("%d %s: %s", pid, f->name, forecast_text(&f->forecast, f->cost, text));
 	if (advice)
 		log_warning("process %d: expected overhead about %.0f %% of its own CPU time: %s",
-			    pid, 100 * f.cost, advice);
-	if (leaves_out(d, &f.workers) && workers_text(&f.workers, children))
+			    pid, 100 * f->cost, advice);
+	if (leaves_out(d, &f->workers) && workers_text(&f->workers, children))
 		log_warning("process %d: %s", pid, children);
+}
+
+static int on_answer(struct sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	struct daemon *d = userdata;
+	char line[256] = "";
+
+	(void)source, (void)revents;
+	d->answer = sd_event_source_disable_unref(d->answer);
+	d->consent = read(fd, line, sizeof(line) - 1) > 0 && consent_agrees(line) ? AGREED
+										  : DECLINED;
+	return sd_event_source_set_enabled(d->attach, SD_EVENT_ONESHOT);
+}
+
+static int ask(struct daemon *d, const struct session_forecast *f, struct diag *diag)
+{
+	char text[FORECAST_TEXT];
+	int r;
+
+	r = sd_event_add_io(d->event, &d->answer, STDIN_FILENO, EPOLLIN, on_answer, d);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot read the answer to a question");
+	d->consent = ASKING;
+	consent_ask(forecast_question(&f->forecast, &d->opts->target, text));
+	return -EINPROGRESS;
+}
+
+/*
+ * Of a process that was inspected. -EINPROGRESS: the user is being asked. What was found out may be
+ * forgotten meanwhile, and is then found out again.
+ */
+static int get_consent(struct daemon *d, pid_t pid, struct diag *diag)
+{
+	const struct session_forecast f = sessions_forecast(d->sessions, pid, &d->opts->target);
+
+	switch (d->consent) {
+	case ASKING:
+		return -EINPROGRESS;
+	case DECLINED:
+		return consent_declined(pid, diag);
+	case AGREED:
+		return 0;
+	case NOT_ASKED:
+		break;
+	}
+	log_forecast(d, pid, &f);
+	switch (consent_for(100 * f.cost, d->opts->yes, consent_can_ask())) {
+	case CONSENT_WANTED:
+		return ask(d, &f, diag);
+	case CONSENT_REFUSED:
+		return consent_refused(pid, 100 * f.cost, diag);
+	case CONSENT_GIVEN:
+		break;
+	}
+	d->consent = AGREED;
+	return 0;
 }
 
 /* -EINPROGRESS: on_attach() is called when it has come further. */
@@ -337,14 +396,14 @@ static int attach_pids(struct daemon *d, struct diag *diag)
 {
 	const struct opt_pids *pids = &d->opts->pids;
 
-	for (; d->next < pids->n; d->next++) {
+	for (; d->next < pids->n; d->next++, d->consent = NOT_ASKED) {
 		pid_t pid = pids->pid[d->next];
 		int r = sessions_look(d->sessions, pid, &d->opts->target, d->start_ns, diag);
 
+		if (r == 0)
+			r = get_consent(d, pid, diag);
 		if (r == -EINPROGRESS)
 			return r;
-		if (r == 0)
-			log_forecast(d, pid);
 		d->given[d->ngiven++] = pid;
 		if (r == 0)
 			r = sessions_attach(d->sessions, pid, !d->opts->no_start, NULL, diag);
@@ -393,6 +452,16 @@ static void on_launch_failed(void *ctx, int err, const struct diag *diag)
 	give_up(ctx, err, diag);
 }
 
+/* A program that has not started cannot be observed for a forecast. */
+static void log_no_forecast(const struct daemon *d)
+{
+	const struct target_opts *t = &d->opts->target;
+
+	if (t->mode.mode != MODE_SAMPLE && !target_opts_limit(t))
+		log_warning("%s: no forecast: it has not started, and every call will be %s",
+			    d->opts->cmd[0], t->mode.mode == MODE_COUNT ? "counted" : "traced");
+}
+
 static int launch_cmd(struct daemon *d, struct diag *diag)
 {
 	const struct launch_opts lo = {
@@ -419,6 +488,7 @@ static int go_on(struct daemon *d, struct diag *diag)
 	if (!d->opts->cmd)
 		return get_ready(d, diag);
 	d->stage = ATTACHING_CMD;
+	log_no_forecast(d);
 	return launch_cmd(d, diag);
 }
 
@@ -619,6 +689,7 @@ static void tear_down(struct daemon *d)
 	http_listener_free(d->http);
 	sd_event_source_disable_unref(d->finish);
 	sd_event_source_disable_unref(d->attach);
+	sd_event_source_disable_unref(d->answer);
 	sd_event_source_disable_unref(d->results);
 	sd_event_unref(d->event);
 }

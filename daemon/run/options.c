@@ -33,6 +33,7 @@ static const struct opt table[] = {
 	{"http-key", 0, OPT_STRING, FIELD(http_key), "FILE", "its key, PEM"},
 	{"metrics-functions", 0, OPT_U64, FIELD(metrics_functions), "N",
 	 "functions of each target in /metrics: 0 to 200\n(default: 20)", .max = 200},
+	{"yes", 'y', OPT_FLAG, FIELD(yes), NULL, "consent to a high overhead: do not ask"},
 	{"no-start", 0, OPT_FLAG, FIELD(no_start), NULL,
 	 "attach only; `pyprofctl start` begins recording"},
 	{"max-children", 0, OPT_U64, FIELD(max_children), "N",
@@ -155,7 +156,7 @@ static void set_continuous(struct options *o, const struct target_opts_given *g)
 {
 	struct target_opts *t = &o->target;
 
-	if (!TARGET_OPTS_HAS(g, mode.mode) && !t->max_overhead)
+	if (!target_opts_asked(g))
 		t->mode.mode = MODE_SAMPLE;
 	if (t->mode.mode == MODE_SAMPLE && !TARGET_OPTS_HAS(g, mode.rate))
 		t->mode.rate = CONTINUOUS_RATE;
@@ -208,12 +209,15 @@ int options_parse(int argc, char **argv, struct options *ret, struct diag *diag)
 	if (r < 0)
 		return r;
 	o.target = target.opts;
+	o.target.asked = target_opts_asked(&target);
 	if (!o.help && !o.version) {
 		r = choose_cmd(&o, argv + first, dashes, diag);
 		if (r == 0)
 			r = target_opts_check_given(&target, diag);
 		if (r == 0)
 			r = choose_continuous(&o, &target, diag);
+		if (r == 0)
+			r = target_opts_check(&o.target, diag);
 		if (r == 0)
 			r = format_choose(o.format_name, o.output, &o.format, diag);
 		if (r == 0)
@@ -232,9 +236,10 @@ void options_help(FILE *out)
 {
 	fputs("Usage: pyprofd [OPTION]... [-- CMD ARG...]\n"
 	      "\n"
-	      "Profile running Python programs from outside: exact calls and times, no code\n"
-	      "injected. Traces the processes given by --pid and the command until they end,\n"
-	      "the duration is over or a signal arrives; without both, waits for pyprofctl.\n"
+	      "Profile running Python programs from outside: calls and times, within a limit of\n"
+	      "their overhead, no code injected. Traces the processes given by --pid and the\n"
+	      "command until they end, the duration is over or a signal arrives; without both,\n"
+	      "waits for pyprofctl.\n"
 	      "\n"
 	      "Options:\n",
 	      out);

@@ -20,6 +20,7 @@ struct options {
 	const char *http, *http_token_file, *http_cert, *http_key; /* NULL: none */
 	uint64_t metrics_functions;				   /* per target in /metrics */
 	bool no_start;
+	bool yes;		   /* consent to a high overhead */
 	struct target_opts target; /* defaults of targets attached without options of their own */
 	uint64_t max_children;	   /* at a time */
 	int clock;		   /* enum snapshot_clock */

@@ -174,9 +174,9 @@ static int handle_forecast(struct routes_ctx *ctx, const struct request *rq, pid
 			   struct response *rs, struct diag *diag)
 {
 	struct session_forecast f;
-	char text[FORECAST_TEXT], name[sizeof(f.name)];
+	char text[FORECAST_TEXT], asked[FORECAST_TEXT], name[sizeof(f.name)];
 	struct target_opts o;
-	const char *advice;
+	const char *advice, *question;
 	pid_t pid = 0;
 	int r;
 
@@ -186,13 +186,15 @@ static int handle_forecast(struct routes_ctx *ctx, const struct request *rq, pid
 		return r;
 	f = sessions_forecast(ctx->sessions, pid, &o);
 	advice = forecast_advice(&f.forecast, f.cost);
+	question = forecast_question(&f.forecast, &o, asked);
 	return response_set_json(
 		rs, 200,
-		json_pack("{s:i, s:s, s:o, s:f, s:s, s:s, s:o}", "pid", (int)pid, "name",
+		json_pack("{s:i, s:s, s:o, s:f, s:s, s:s, s:s, s:o}", "pid", (int)pid, "name",
 			  utf8_clean(f.name, name, sizeof(name)), "forecast",
 			  json_of_forecast(&f.forecast), "cost", 100 * f.cost, "text",
 			  forecast_text(&f.forecast, f.cost, text), "advice", advice ? advice : "",
-			  "children", json_of_workers(&f.workers)));
+			  "question", question ? question : "", "children",
+			  json_of_workers(&f.workers)));
 }
 
 static int handle_attach(struct routes_ctx *ctx, const struct request *rq, pid_t path_pid,

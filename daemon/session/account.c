@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "probe/sample_cost.h"
 #include "session/collector.h"
 #include "session/tracee.h"
 #include "session/windowed.h"
@@ -149,7 +150,7 @@ static void look_for_calls(struct tracee *t)
 
 uint64_t tracee_samples_ns(const struct tracee *t)
 {
-	return (uint64_t)COST_SAMPLE_NS * (profile_samples(t->profile) + tracee_traps(t));
+	return sample_cost_ns() * (profile_samples(t->profile) + tracee_traps(t));
 }
 
 /*

@@ -25,7 +25,7 @@ const struct collector *collector_of(const struct target_opts *opts)
 	case MODE_TRACE:
 		break;
 	}
-	return opts->max_overhead ? &collector_windowed : &collector_trace;
+	return target_opts_limit(opts) ? &collector_windowed : &collector_trace;
 }
 
 int collector_can_sample(struct tracee *t, struct diag *diag)

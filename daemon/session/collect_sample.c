@@ -9,7 +9,7 @@
 const struct collector collector_sample = {
 	.mechanism = "a clock on each CPU; nothing in the process",
 	.no_timeline = "is not traced",
-	.timeline_hint = "attach to it with --mode trace",
+	.timeline_hint = "attach to it with --exact",
 	.sampling = PYP_SAMPLING_ALONE,
 	.check = collector_can_sample,
 	.start = collector_attach,

@@ -9,12 +9,13 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/consent.h"
+
 #define ENOUGH	  100 /* samples of the program */
 #define LEAST	  10
 #define OF_PROBES 20 /* samples of the probes that suffice to determine a hit's cost */
 #define RATE	  199
 #define RATE_LOW  99
-#define BOUND	  0.05
 #define ADVISE	  0.25
 
 bool forecast_suffices(const struct forecast_reading *r)
@@ -109,8 +110,8 @@ double forecast_cost(const struct forecast *f, const struct target_opts *o)
 
 	if (!f->known || o->mode.mode == MODE_SAMPLE)
 		return o->mode.mode == MODE_SAMPLE ? samples : 0;
-	if (o->max_overhead)
-		return smaller(f->trace, (double)o->max_overhead / 100);
+	if (target_opts_limit(o))
+		return smaller(f->trace, (double)target_opts_limit(o) / 100);
 	return (o->mode.mode == MODE_COUNT ? f->count : f->trace) + samples;
 }
 
@@ -121,6 +122,10 @@ static int put_share(char *out, size_t size, const char *mode, double share)
 
 const char *forecast_text(const struct forecast *f, double cost, char out[FORECAST_TEXT])
 {
+	struct target_opts initial;
+	size_t n = 0;
+
+	target_opts_init(&initial);
 	const struct {
 		const char *mode;
 		double share;
@@ -128,8 +133,7 @@ const char *forecast_text(const struct forecast *f, double cost, char out[FORECA
 		    {" · count", f->count},
 		    {" · count+samples", f->count + cost_of_samples(RATE)},
 		    {" · sample", cost_of_samples(RATE_LOW)},
-		    {" · --max-overhead 5:", smaller(f->trace, BOUND)}};
-	size_t n = 0;
+		    {" · the default", forecast_cost(f, &initial)}};
 
 	if (!f->measured) {
 		if (cost > 0)
@@ -152,6 +156,19 @@ const char *forecast_advice(const struct forecast *f, double cost)
 {
 	if (!f->known || cost <= ADVISE)
 		return NULL;
-	return f->count <= ADVISE ? "less overhead: --mode count --rate 199 or --max-overhead 5"
-				  : "less overhead: --max-overhead 5 or --mode sample";
+	return f->count <= ADVISE
+		       ? "less overhead: the default, which has a limit, or --mode count"
+		       : "less overhead: the default, which has a limit, or --mode sample";
+}
+
+const char *forecast_question(const struct forecast *f, const struct target_opts *o,
+			      char out[FORECAST_TEXT])
+{
+	const double cost = 100 * forecast_cost(f, o);
+
+	if (cost <= CONSENT_ASK)
+		return NULL;
+	snprintf(out, FORECAST_TEXT, "%s every call? it costs about +%.0f %% of its own CPU time",
+		 o->mode.mode == MODE_COUNT ? "count" : "trace", cost);
+	return out;
 }

@@ -40,8 +40,8 @@ bool forecast_suffices(const struct forecast_reading *r);
 double forecast_cost(const struct forecast *f, const struct target_opts *opts);
 
 /*
- * Formats "trace +192 % · count +85 % · …"; if calls were not counted, only `cost` (a fraction).
- * Returns out.
+ * Formats "trace +192 % · count +85 % · …", where trace is of every call; if calls were not counted,
+ * only `cost` (a fraction). Returns out.
  */
 #define FORECAST_TEXT 256
 const char *forecast_text(const struct forecast *f, double cost, char out[FORECAST_TEXT]);
@@ -50,5 +50,11 @@ const char *forecast_text(const struct forecast *f, double cost, char out[FORECA
  * cost is low or there is no forecast.
  */
 const char *forecast_advice(const struct forecast *f, double cost);
+/*
+ * The question for consent (base/consent.h) to these options: "trace every call? it costs about +594
+ * % of its own CPU time". Returns out; NULL: the cost needs no consent, or there is no forecast.
+ */
+const char *forecast_question(const struct forecast *f, const struct target_opts *opts,
+			      char out[FORECAST_TEXT]);
 
 #endif

@@ -4,6 +4,7 @@
  * by another process (inspect/inspect.h).
  */
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,10 @@
 
 /* A process that hardly runs is surveyed twice. */
 #define SURVEY_TIMES 2
+
+/* What samples may take of a limited target's CPU time: this, and this part of the limit */
+#define SAMPLES_MOST 0.02
+#define SAMPLES_PART 0.4
 
 /* Some microseconds each. */
 #define WALKS_PER_S 500
@@ -234,6 +239,8 @@ struct probe_sampling tracee_sampling(const struct tracee *t, const struct targe
 			s.own[i] =
 				(struct pyp_code_range){.start = py->own_code[i].start + py->bias,
 							.size = py->own_code[i].size};
+	if (t->collector->windows)
+		s.share = fmin(SAMPLES_MOST, SAMPLES_PART * target_opts_limit(opts) / 100);
 	if (!s.interp_head || !s.code_type)
 		s.rate = 0;
 	return s;

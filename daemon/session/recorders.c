@@ -60,6 +60,14 @@ struct recorder *recorders_prepare(struct sessions *ss, struct recorders *rs)
 	return r;
 }
 
+static int refuse(const struct recorder_kind *kind, const struct tracee *t, struct diag *diag)
+{
+	const struct collector *c = t->collector;
+
+	return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, c->timeline_hint, "process %d %s: %s",
+			t->target->pid, c->no_timeline, kind->impossible);
+}
+
 /* Adds one target. Returns 1, 0 if it is not meant, or an error. */
 static int add_target(const struct recorder_kind *kind, struct tracee *t, pid_t pid, void *of,
 		      struct diag *diag)
@@ -70,8 +78,7 @@ static int add_target(const struct recorder_kind *kind, struct tracee *t, pid_t 
 	if (pid ? t->target->pid != pid : t->state == SESSION_ENDED || c->no_timeline)
 		return 0;
 	if (c->no_timeline)
-		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, c->timeline_hint,
-				"process %d %s: %s", pid, c->no_timeline, kind->impossible);
+		return refuse(kind, t, diag);
 	if (t->state == SESSION_ENDED)
 		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS,
 				"the profile it left is in its snapshot", "process %d has ended",
@@ -95,6 +102,10 @@ static int add_targets(struct sessions *ss, const struct recorder_kind *kind, pi
 	}
 	if (n)
 		return 0;
+	/* why none of them has records of each call */
+	for (size_t i = 0; !pid && (t = sessions_tracee(ss, i)); i++)
+		if (t->state != SESSION_ENDED)
+			return refuse(kind, t, diag);
 	return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "`pyprofctl attach PID` adds one",
 			pid ? "process %d is not attached" : "no traced process is attached", pid);
 }

@@ -13,6 +13,8 @@
 #include <systemd/sd-event.h>
 #include <time.h>
 
+#include "probe/probe.h"
+#include "probe/sample_cost.h"
 #include "session/collector.h"
 #include "session/session.h"
 
@@ -304,6 +306,7 @@ int sessions_new(struct sd_event *event, const struct session_opts *opts, struct
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot set up the event loop");
 	probe_prepare();
+	sample_cost_begin();
 	*ret = TAKE_PTR(ss);
 	return 0;
 }
@@ -445,27 +448,60 @@ static int check_attach(const struct sessions *ss, pid_t pid, const struct targe
 	return r < 0 ? r : target_opts_check(opts, diag);
 }
 
+static void find_windows(struct sessions *ss)
+{
+	enum probe_mechanism m;
+
+	if (ss->windows == WINDOWS_UNKNOWN && probe_check(&m, NULL) == 0)
+		ss->windows = m == PROBE_TRACEFS ? WINDOWS_IMPOSSIBLE : WINDOWS_POSSIBLE;
+}
+
+/*
+ * A limit needs windows. Where the kernel cannot open and close them fast enough, the default is to
+ * sample, so that it is safe there as well; a limit that was asked for is refused.
+ */
+static struct target_opts possible_opts(const struct sessions *ss, const struct target_opts *opts)
+{
+	struct target_opts o = *opts;
+
+	if (ss->windows == WINDOWS_IMPOSSIBLE && target_opts_limit(&o) && !o.asked)
+		o.mode.mode = MODE_SAMPLE;
+	return o;
+}
+
+static int look(struct sessions *ss, struct looking_of of, struct diag *diag)
+{
+	struct target_opts opts;
+	int r = check_attach(ss, of.pid, of.opts, diag);
+
+	if (r < 0)
+		return r;
+	find_windows(ss);
+	opts = possible_opts(ss, of.opts);
+	of.opts = &opts;
+	return looking_begin(ss, &of, diag);
+}
+
 int sessions_look(struct sessions *ss, pid_t pid, const struct target_opts *opts, uint64_t since_ns,
 		  struct diag *diag)
 {
-	const struct looking_of of = {.pid = pid, .opts = opts, .since_ns = since_ns};
-	int r = check_attach(ss, pid, opts, diag);
-
-	return r < 0 ? r : looking_begin(ss, &of, diag);
+	return look(ss, (struct looking_of){.pid = pid, .opts = opts, .since_ns = since_ns}, diag);
 }
 
 int sessions_look_stopped(struct sessions *ss, pid_t pid, uint64_t since_ns, struct diag *diag)
 {
-	const struct looking_of of = {
-		.pid = pid, .opts = &ss->opts.target, .since_ns = since_ns, .stopped = true};
-	int r = check_attach(ss, pid, of.opts, diag);
-
-	return r < 0 ? r : looking_begin(ss, &of, diag);
+	return look(ss,
+		    (struct looking_of){.pid = pid,
+					.opts = &ss->opts.target,
+					.since_ns = since_ns,
+					.stopped = true},
+		    diag);
 }
 
 struct session_forecast sessions_forecast(const struct sessions *ss, pid_t pid,
 					  const struct target_opts *opts)
 {
+	const struct target_opts possible = possible_opts(ss, opts);
 	const struct tracee *t = looking_seen(ss, pid);
 	struct session_forecast ret = {0};
 	const char *slash;
@@ -475,7 +511,7 @@ struct session_forecast sessions_forecast(const struct sessions *ss, pid_t pid,
 	slash = strrchr(t->target->exe, '/');
 	snprintf(ret.name, sizeof(ret.name), "%.63s", slash ? slash + 1 : t->target->exe);
 	ret.forecast = t->forecast;
-	ret.cost = forecast_cost(&t->forecast, opts);
+	ret.cost = forecast_cost(&t->forecast, &possible);
 	if (t->workers && !opts->follow)
 		ret.workers = workers_use(t->workers);
 	return ret;
@@ -504,6 +540,7 @@ int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct tar
 		    struct diag *diag)
 {
 	_cleanup_(tracee_freep) struct tracee *t = NULL;
+	struct target_opts possible;
 	int r;
 
 	if (!opts)
@@ -511,7 +548,8 @@ int sessions_attach(struct sessions *ss, pid_t pid, bool start, const struct tar
 	r = check_attach(ss, pid, opts, diag);
 	if (r < 0)
 		return r;
-	t = looking_take(ss, pid, opts);
+	possible = possible_opts(ss, opts);
+	t = looking_take(ss, pid, &possible);
 	if (!t)
 		return diag_set(diag, -EBUSY, PYP_EXIT_FAILURE, "try again",
 				"attaching to %d could not be completed", pid);

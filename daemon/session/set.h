@@ -33,6 +33,7 @@ struct sessions {
 	struct session_opts opts;
 	struct sd_event_source *timer;
 	struct sd_event_source *loaded; /* see probe_ready_fd() */
+	enum { WINDOWS_UNKNOWN, WINDOWS_POSSIBLE, WINDOWS_IMPOSSIBLE } windows; /* on this kernel */
 	struct session **v;
 	size_t n;
 	size_t next;   /* the next target to be drained, modulo n */

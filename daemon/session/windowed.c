@@ -155,7 +155,7 @@ static int open_window(struct tracee *t, struct diag *diag)
 	windows_opened(&w->ctl, ts);
 	tracee_begin(t, ts);
 	cost = cost_scaled(&cost, w->opened_scale * w->opened_times);
-	profile_limit(t->profile, w->ctl.length_ns, &cost);
+	profile_limit(t->profile, &(struct profile_limit){w->ctl.length_ns, &cost, w->ctl.whole});
 	tracee_add_initial(t);
 	return 0;
 }
@@ -196,7 +196,7 @@ static void end_window(struct tracee *t, bool last)
 	const struct cost measured = tracee_cost(t), cost = cost_scaled(&measured, scale);
 	const double factor = scale / w->opened_scale;
 	struct snapshot_windows so_far;
-	uint64_t shown, own, taken;
+	uint64_t shown, own, taken, tail;
 	double error;
 
 	w->closed_ns = 0;
@@ -210,6 +210,7 @@ static void end_window(struct tracee *t, bool last)
 	tracee_account_events(t);
 	taken = more(t->overhead_ns, w->opened_overhead_ns);
 	learn_times(t, taken);
+	tail = profile_tail_ns(t->profile, ts);
 	shown = profile_window_end(t->profile, ts, factor);
 	taken = (uint64_t)(factor * (double)taken);
 	own = more(more(ts, t->started_ns), taken);
@@ -235,7 +236,7 @@ static void end_window(struct tracee *t, bool last)
 	t->started_ns = 0;
 	w->since_ns = ts;
 	account(t, ts);
-	windows_closed(&w->ctl, ts, own > shown ? own : shown);
+	windows_closed(&w->ctl, ts, own > shown ? own : shown, tail);
 }
 
 static void close_window(struct tracee *t)
@@ -297,8 +298,9 @@ static int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 	if (r < 0)
 		return r;
 	profile_in_windows(t->profile, tracee_now());
-	windows_init(&w->ctl, t->opts.max_overhead, LINK_NS + LINK_SITE_NS * (double)t->plan.nsites,
-		     cpus_so_far(t), tracee_now() ^ (uint64_t)t->target->pid << 32);
+	windows_init(&w->ctl, target_opts_limit(&t->opts),
+		     LINK_NS + LINK_SITE_NS * (double)t->plan.nsites, cpus_so_far(t),
+		     tracee_now() ^ (uint64_t)t->target->pid << 32);
 	/* A stop keeps the profile, so the number of failed openings stays as well. */
 	w->ctl.failed = failed;
 	windowed_marks_begin(t);
@@ -383,7 +385,9 @@ static void windowed_turn(struct tracee *t)
 		return;
 	act = w->ctl.open && windowed_marks_unfit(t)
 		      ? WINDOWS_CLOSE
-		      : windows_decide(&w->ctl, now, profile_window_is_over(t->profile));
+		      : windows_decide(&w->ctl, now, (struct windows_shown){
+							profile_window_is_over(t->profile),
+							profile_window_lasts(t->profile)});
 	switch (act) {
 	case WINDOWS_CLOSE:
 		close_window(t);
@@ -432,7 +436,7 @@ static void windowed_describe(const struct tracee *t, uint64_t now, struct snaps
 	const struct windowed *w = &t->windowed;
 
 	profile_windows(t->profile, ret);
-	ret->max_overhead = t->opts.max_overhead;
+	ret->max_overhead = target_opts_limit(&t->opts);
 	ret->span_ns = w->span_ns + (tracee_is_on(t) ? now - w->begun_ns : 0);
 	ret->failed = w->ctl.failed;
 	ret->unsampled = unsampled(t);
@@ -464,7 +468,7 @@ const struct collector collector_windowed = {
 	.windows = true,
 	.sampling = PYP_SAMPLING_BESIDE,
 	.no_timeline = "is traced in windows of at most " WINDOWS_LONGEST,
-	.timeline_hint = "attach to it without --max-overhead",
+	.timeline_hint = "attach to it with --exact",
 	.check = windowed_check,
 	.start = windowed_start,
 	.stop = windowed_stop,

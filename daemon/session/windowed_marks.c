@@ -60,7 +60,7 @@ static void begin(struct tracee *t, uint64_t unlike_ns)
 
 	find_opcodes(t);
 	marks_begin(&t->windowed.choosing.marks, t->plan.nmarks, cost_mark(&cost),
-		    t->opts.max_overhead / 100.0);
+		    target_opts_limit(&t->opts) / 100.0);
 	t->windowed.choosing.end_ns = 0;
 	t->windowed.choosing.next = false;
 	t->windowed.marks_cleared = 0;

@@ -42,13 +42,21 @@
 #define NS 1e9
 
 #define WINDOWS_PER_S 10.0
+/*
+ * A window delays what the program does by what its probes take, which may be this much per CPU: a tenth of a
+ * second of a limit of 10 % would be noticed. A whole window may take more, so that there is none for
+ * WHOLE_APART times as long: it delays one request in some hundred.
+ */
+#define STALL_NS    4e6
+#define WHOLE_APART 150.0
 #define LEAST_PER_S   2.0 /* for a share of at most SHARE_NS */
 #define SHARE_NS      1e6
 #define DRAW_LEAST    0.5 /* factors on the planned value */
 #define DRAW_MOST     1.5
 #define LENGTH_MIN    200e3
 #define LENGTH_MAX    50e6 /* times DRAW_MOST: WINDOWS_LONGEST_MS */
-#define GAP_MIN	      20e6
+#define GAP_MIN	      100e6 /* 1 / WINDOWS_PER_S */
+#define AGAIN_NS      20e6  /* when a window had to wait */
 #define OWN_LEAST     0.05 /* part of a window that is the program's own, at least */
 #define FIRST_DENSITY 2.0  /* assumed before it was measured */
 #define SMOOTH	      0.2  /* weight of the newest window in the smoothed values */
@@ -70,10 +78,11 @@
 /* What is not a window's may be spent in advance: what so many seconds earn. */
 #define AHEAD_S 0.1
 /*
- * An idle target earns nothing. It is assumed to use at least CPUS_MIN CPUs, or it would never be
- * observed again after waiting.
+ * An idle target earns nothing, and would never be observed again after waiting: as a part of one CPU, probes may
+ * take at least this.
  */
-#define CPUS_MIN 0.02
+#define LEAST	 0.005
+#define CPUS_MIN 0.02 /* it is assumed to use so many */
 #define LOOK_MIN 300e3
 /* The delay in ns between attempts to open a window: after the first failure, and the maximum. */
 #define FAILED_MIN 10000000ull
@@ -102,7 +111,7 @@ static double smaller(double a, double b)
 /* Returns the probe time that may be spent per second. */
 static double income(const struct windows *w)
 {
-	return w->bound * larger(w->cpus, CPUS_MIN);
+	return larger(w->bound * w->cpus, LEAST);
 }
 
 /* Returns the cost that one window may have, in ns. */
@@ -110,7 +119,8 @@ static double share_of_window(const struct windows *w)
 {
 	double share = income(w) * NS / WINDOWS_PER_S;
 
-	return larger(share, smaller(SHARE_NS, income(w) * NS / LEAST_PER_S));
+	return smaller(larger(share, smaller(SHARE_NS, income(w) * NS / LEAST_PER_S)),
+		       STALL_NS * larger(w->cpus, 1));
 }
 
 /* Returns at which cost a window is cut. */
@@ -217,7 +227,7 @@ void windows_account(struct windows *w, uint64_t now_ns, uint64_t cpu_ns, uint64
 	if (first || time <= 0)
 		return;
 	own = cpu > probes ? cpu - probes : 0;
-	earned = w->bound * (own + larger(CPUS_MIN - w->cpus, 0) * time);
+	earned = w->bound * own + larger(LEAST - w->bound * w->cpus, 0) * time;
 	/* The CPU usage without probes, smoothed over about a second of the target's own time. */
 	undisturbed = larger(time - probes / larger(cpu / time, 1), 0);
 	w->cpus += (own - w->cpus * undisturbed) / larger(undisturbed, NS);
@@ -238,25 +248,27 @@ static double shown(const struct windows *w, uint64_t now_ns)
 	return larger(passed - w->spent, OWN_LEAST * passed);
 }
 
-static bool is_over(const struct windows *w, uint64_t now_ns)
+static bool is_over(const struct windows *w, uint64_t now_ns, bool lasts)
 {
 	/* Not because of a debt that earlier windows have left. */
 	if (!w->length_ns)
 		return w->budget < 0 && w->spent > w->need;
+	if (lasts)
+		return now_ns - w->opened_ns > w->length_ns + WINDOWS_TAIL_NS;
 	return shown(w, now_ns) >= (double)w->length_ns ||
 	       w->spent > larger(storm_ns(w), STORM * w->need);
 }
 
-enum windows_act windows_decide(struct windows *w, uint64_t now_ns, bool has_shown_all)
+enum windows_act windows_decide(struct windows *w, uint64_t now_ns, struct windows_shown shown)
 {
 	if (w->open)
-		return has_shown_all || is_over(w, now_ns) ? WINDOWS_CLOSE : WINDOWS_GO_ON;
+		return shown.all || is_over(w, now_ns, shown.lasts) ? WINDOWS_CLOSE : WINDOWS_GO_ON;
 	if (now_ns < w->next_ns)
 		return WINDOWS_GO_ON;
 	if (w->budget >= -debt_max(w))
 		return WINDOWS_OPEN;
 	w->gap_drawn = 0;
-	w->next_ns = now_ns + (uint64_t)(GAP_MIN * draw(w, DRAW_LEAST, DRAW_MOST));
+	w->next_ns = now_ns + (uint64_t)(AGAIN_NS * draw(w, DRAW_LEAST, DRAW_MOST));
 	return WINDOWS_GO_ON;
 }
 
@@ -274,6 +286,7 @@ void windows_opened(struct windows *w, uint64_t now_ns)
 {
 	w->wait_ns = 0;
 	w->open = true;
+	w->whole = w->length_ns && now_ns >= w->whole_ns;
 	w->opened_ns = now_ns;
 	w->spent = w->earned = 0;
 	w->budget -= windows_link_ns(w);
@@ -315,9 +328,11 @@ static void learn(struct windows *w, uint64_t now_ns, uint64_t own_ns)
 		w->load += SMOOTH * (smaller(w->spent / w->earned, 100) - w->load);
 }
 
-void windows_closed(struct windows *w, uint64_t now_ns, uint64_t own_ns)
+void windows_closed(struct windows *w, uint64_t now_ns, uint64_t own_ns, uint64_t tail_ns)
 {
 	w->open = false;
+	if (w->whole)
+		w->whole_ns = now_ns + (uint64_t)(WHOLE_APART * (double)tail_ns);
 	learn(w, now_ns, own_ns);
 	plan_length(w);
 	w->closed_ns = now_ns;

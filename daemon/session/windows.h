@@ -14,6 +14,8 @@
  * seen from its start to its end. */
 #define WINDOWS_LONGEST_MS 75
 #define WINDOWS_LONGEST	   "75 ms"
+/* A whole window lasts until the calls that began in it have ended, but at most so many ns more. */
+#define WINDOWS_TAIL_NS 500000000u
 
 struct windows {
 	double bound;	 /* the probes' share of the CPU time that the target itself uses */
@@ -31,6 +33,7 @@ struct windows {
 	bool open;
 	uint64_t opened_ns;
 	uint64_t length_ns; /* of the window, in the program's own time; 0: no planned end */
+	bool whole; /* it is to show whole calls */
 	double spent, earned;
 	double need;	    /* estimated cost of a window of this length, ns */
 	double cost;	    /* mean cost of windows, smoothed over many, ns */
@@ -38,6 +41,7 @@ struct windows {
 	uint64_t closed_ns; /* when the last window was closed */
 	double gap_drawn;   /* factor on the length of the gap since then; 0: next_ns is fixed */
 	uint64_t next_ns;   /* when the next window opens */
+	uint64_t whole_ns;  /* when the next whole window may open */
 	uint64_t failed;    /* failed openings */
 	uint64_t wait_ns;   /* delay after the last failure; 0: it succeeded */
 };
@@ -59,14 +63,21 @@ void windows_account(struct windows *w, uint64_t now_ns, uint64_t cpu_ns, uint64
 enum windows_act { WINDOWS_GO_ON, WINDOWS_OPEN, WINDOWS_CLOSE };
 /*
  * Returns the action to take now. The caller takes it and then calls windows_opened, windows_failed
- * or windows_closed. has_shown_all: by its records, the open window has reached its planned length.
+ * or windows_closed.
  */
-enum windows_act windows_decide(struct windows *w, uint64_t now_ns, bool has_shown_all);
+struct windows_shown {
+	bool all;   /* by its records, the open window has reached its planned length, or its end */
+	bool lasts; /* calls that began in it have not ended */
+};
+enum windows_act windows_decide(struct windows *w, uint64_t now_ns, struct windows_shown shown);
 void windows_opened(struct windows *w, uint64_t now_ns);
 /* The window could not be opened. The delay until the next attempt doubles until one succeeds. */
 void windows_failed(struct windows *w, uint64_t now_ns);
-/* own_ns: how much of the program's own time passed while it was open, by its records. */
-void windows_closed(struct windows *w, uint64_t now_ns, uint64_t own_ns);
+/*
+ * own_ns: how much of the program's own time passed while it was open, by its records. tail_ns: for how long it
+ * was open after its planned end.
+ */
+void windows_closed(struct windows *w, uint64_t now_ns, uint64_t own_ns, uint64_t tail_ns);
 
 /* Returns whether what probes took is paid for, or nearly, so that something else may be spent. */
 bool windows_affords(const struct windows *w);

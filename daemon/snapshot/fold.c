@@ -97,6 +97,7 @@ static int flatten(struct snapshot *s)
 	s->targets[0].truncated += s->nnodes;
 	s->nodes = nodes;
 	s->nnodes = 2;
+	s->wholes = NULL; /* no context is left that has a caller */
 	s->funcs = func;
 	s->nfuncs = 1;
 	s->threads[0].root = 0;

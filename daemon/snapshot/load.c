@@ -31,6 +31,7 @@ enum {
 };
 
 #define READ_CHUNK ((size_t)64 * 1024)
+#define WHOLE_MAX  1e30 /* more than the squares of all calls of a century */
 
 static void loader_deinit(struct loader *l)
 {
@@ -38,6 +39,7 @@ static void loader_deinit(struct loader *l)
 	free(l->threads.data);
 	free(l->funcs.data);
 	free(l->nodes.data);
+	free(l->wholes.data);
 	for (int c = 0; c < COLUMNS; c++)
 		free(l->columns[c].data);
 	free(l->coros.data);
@@ -236,6 +238,38 @@ static void set_measured(struct loader *l, const json_t *v)
 	}
 }
 
+static double read_sum(struct loader *l, const json_t *v)
+{
+	double n = json_number_value(v);
+
+	if (!json_is_number(v) || n < 0 || n > WHOLE_MAX) {
+		loader_damaged(l, "\"whole\" is not five numbers from 0 to %g", WHOLE_MAX);
+		return 0;
+	}
+	return n;
+}
+
+/* Present only for calls that windows have shown. */
+static void read_whole(struct loader *l, const json_t *v)
+{
+	struct snapshot_whole *w;
+
+	if (!v)
+		return;
+	do {
+		w = loader_append(l, &l->wholes);
+		if (!w)
+			return;
+	} while (l->wholes.n < l->nodes.n);
+	*w = (struct snapshot_whole){
+		.x = read_sum(l, json_array_get(v, 0)),
+		.y = read_sum(l, json_array_get(v, 1)),
+		.x2 = read_sum(l, json_array_get(v, 2)),
+		.xy = read_sum(l, json_array_get(v, 3)),
+		.y2 = read_sum(l, json_array_get(v, 4)),
+	};
+}
+
 static void read_node(struct loader *l, const json_t *v)
 {
 	struct snapshot_node *n = loader_append(l, &l->nodes);
@@ -252,6 +286,7 @@ static void read_node(struct loader *l, const json_t *v)
 	loader_get_extreme(l, v, "min", n->min);
 	loader_get_extreme(l, v, "max", n->max);
 	read_columns(l, v);
+	read_whole(l, json_object_get(v, "whole"));
 }
 
 static enum snapshot_coro_kind get_kind(struct loader *l, const json_t *v)
@@ -486,6 +521,18 @@ static void *take_list(struct loader *l, const struct list *list, uint32_t *ret_
 	return ret;
 }
 
+/* Nodes behind the last one that has sums have none. */
+static struct snapshot_whole *take_wholes(struct loader *l, uint32_t nodes)
+{
+	struct snapshot_whole *ret = snapshot_alloc(l->s, nodes, sizeof(*ret));
+
+	if (!ret)
+		loader_no_memory(l);
+	else
+		memcpy(ret, l->wholes.data, l->wholes.n * sizeof(*ret));
+	return ret;
+}
+
 /*
  * Moves the lists to the snapshot. A file has less than 2^32 elements. A node without a parent is
  * the root of the thread that it names.
@@ -502,6 +549,8 @@ static int assemble(struct loader *l)
 	for (int c = 0; c < COLUMNS; c++)
 		if (s->measured & COLUMN_BIT(c))
 			s->columns[c] = take_list(l, &l->columns[c], &figures);
+	if (l->wholes.n)
+		s->wholes = take_wholes(l, s->nnodes);
 	s->coros = take_list(l, &l->coros, &s->ncoros);
 	s->gil_pairs = take_list(l, &l->gil_pairs, &s->ngil_pairs);
 	s->waits = take_list(l, &l->waits, &s->nwaits);
@@ -534,6 +583,7 @@ int snapshot_parse(const char *data, size_t size, const char *name, struct snaps
 		.threads.size = sizeof(struct snapshot_thread),
 		.funcs.size = sizeof(struct snapshot_func),
 		.nodes.size = sizeof(struct snapshot_node),
+		.wholes.size = sizeof(struct snapshot_whole),
 		.coros.size = sizeof(struct snapshot_coro),
 		.gil_pairs.size = sizeof(struct snapshot_gil_pair),
 		.waits.size = sizeof(struct snapshot_wait),

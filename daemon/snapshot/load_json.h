@@ -27,6 +27,7 @@ struct loader {
 	const char *data, *p, *end;
 	struct snapshot *s;
 	struct list targets, threads, funcs, nodes, columns[COLUMNS], coros, gil_pairs, waits;
+	struct list wholes;    /* up to the last node that has them */
 	unsigned int sections; /* bit mask of the sections read so far */
 	const char *section;   /* the current section, or NULL */
 	size_t element;

@@ -466,6 +466,12 @@ static void add_columns(struct merger *m, const struct snapshot *s)
 	}
 }
 
+static void add_wholes(struct merger *m, const struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->nnodes && s->wholes; i++)
+		snapshot_add_whole(&m->s->wholes[m->node_at[i]], &s->wholes[i]);
+}
+
 static uint32_t func_in(const struct merger *m, uint32_t func)
 {
 	return func == SNAPSHOT_NONE ? SNAPSHOT_NONE : m->func_at[func];
@@ -538,8 +544,10 @@ static int add_snapshot(struct merger *m, const struct snapshot *s, bool first)
 		err = add_thread(m, s, &s->threads[i], &m->thread_at[i]);
 	for (uint32_t i = 0; i < s->nnodes && !err; i++)
 		err = add_node(m, &s->nodes[i], &m->node_at[i]);
-	if (!err)
+	if (!err) {
 		add_columns(m, s);
+		add_wholes(m, s);
+	}
 	for (uint32_t i = 0; i < s->ncoros && !err; i++)
 		err = add_coro(m, &s->coros[i]);
 	for (uint32_t i = 0; i < s->ngil_pairs && !err; i++)
@@ -558,7 +566,7 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 {
 	struct sizes sum = {0}, most = {0};
 	uint64_t columns = 0;
-	bool rest = false;
+	bool rest = false, wholes = false;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct snapshot *s = list[i];
@@ -570,6 +578,7 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 		sum.funcs += s->nfuncs;
 		sum.nodes += s->nnodes;
 		columns |= snapshot_columns(s);
+		wholes |= s->wholes != NULL;
 		sum.coros += s->ncoros;
 		sum.gil_pairs += s->ngil_pairs;
 		most.threads = s->nthreads > most.threads ? s->nthreads : most.threads;
@@ -584,7 +593,10 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 	m->s->threads = snapshot_alloc(m->s, sum.threads + 1, sizeof(*m->s->threads));
 	m->s->funcs = snapshot_alloc(m->s, sum.funcs + 1, sizeof(*m->s->funcs));
 	m->s->nodes = snapshot_alloc(m->s, sum.nodes + 1, sizeof(*m->s->nodes));
-	if (snapshot_reserve_columns(m->s, columns, (uint32_t)sum.nodes) < 0)
+	if (wholes)
+		m->s->wholes = snapshot_alloc(m->s, sum.nodes + 1, sizeof(*m->s->wholes));
+	if ((wholes && !m->s->wholes) ||
+	    snapshot_reserve_columns(m->s, columns, (uint32_t)sum.nodes) < 0)
 		return -ENOMEM;
 	if (rest)
 		m->s->rest = snapshot_alloc(m->s, sum.nodes + 1, sizeof(*m->s->rest));

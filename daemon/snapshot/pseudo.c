@@ -197,7 +197,11 @@ static int make_room_for_nodes(struct snapshot *s, uint32_t n)
 	if (s->nnodes)
 		memcpy(nodes, s->nodes, s->nnodes * sizeof(*nodes));
 	s->nodes = nodes;
-	return 0;
+	if (!s->wholes)
+		return 0;
+	s->wholes =
+		snapshot_grow(s, &s->adding.wholes, s->wholes, s->nnodes, n, sizeof(*s->wholes));
+	return s->wholes ? 0 : -ENOMEM;
 }
 
 int snapshot_pseudo(struct snapshot *s)

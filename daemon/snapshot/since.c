@@ -196,6 +196,16 @@ static void subtract_node(struct snapshot_node *from, const struct snapshot_node
 	}
 }
 
+/* Sums of squares have rounding errors. */
+static void subtract_whole(struct snapshot_whole *from, const struct snapshot_whole *b)
+{
+	from->x -= fmin(from->x, b->x);
+	from->y -= fmin(from->y, b->y);
+	from->x2 -= fmin(from->x2, b->x2);
+	from->xy -= fmin(from->xy, b->xy);
+	from->y2 -= fmin(from->y2, b->y2);
+}
+
 static void subtract_nodes(struct subtraction *d)
 {
 	for (uint32_t i = 0; i < d->before->nnodes; i++) {
@@ -209,6 +219,8 @@ static void subtract_nodes(struct subtraction *d)
 			take(&d->s->rest[at].yields, d->before->rest[i].yields);
 			take(&d->s->rest[at].cpu, d->before->rest[i].cpu);
 		}
+		if (d->s->wholes && d->before->wholes)
+			subtract_whole(&d->s->wholes[at], &d->before->wholes[i]);
 		/* What is live is a level, not a sum over time. */
 		for (int c = 0; c < COLUMNS; c++)
 			if (c != COLUMN_live && d->s->columns[c] && d->before->columns[c])

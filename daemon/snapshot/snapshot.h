@@ -89,6 +89,15 @@ struct snapshot_node {
 	uint64_t max[SNAPSHOT_CLOCKS];
 };
 
+/*
+ * Calls per call of the caller, from whole calls: those that began and ended while every call was
+ * seen. Sums over windows, x: calls of this context in whole calls of its parent, y: whole calls of
+ * this context. x2, xy, y2: sums over windows of x * x, x * (the parent's y), y * y.
+ */
+struct snapshot_whole {
+	double x, y, x2, xy, y2;
+};
+
 struct snapshot_thread {
 	uint32_t pid;
 	uint32_t tid;
@@ -340,8 +349,9 @@ struct snapshot {
 	struct snapshot_node *nodes;
 	uint32_t nnodes;
 	uint64_t measured; /* bit mask of columns measured for any target, see base/column.h */
-	uint64_t *columns[COLUMNS]; /* per node: its own figure; NULL: no node has one */
-	struct snapshot_rest *rest; /* per node, until snapshot_finish has added it; NULL: none */
+	uint64_t *columns[COLUMNS];    /* per node: its own figure; NULL: no node has one */
+	struct snapshot_whole *wholes; /* per node; NULL: none */
+	struct snapshot_rest *rest;    /* per node, until snapshot_finish has added it; NULL: none */
 	struct snapshot_coro *coros;
 	uint32_t ncoros;
 	struct snapshot_gil_pair *gil_pairs; /* sorted by target, longest first */
@@ -352,7 +362,7 @@ struct snapshot {
 	 * Index of functions by identity while profiles are added; owned by profile/known_funcs.h.
 	 */
 	struct {
-		struct snapshot_room funcs, nodes, threads, coros, gil_pairs, waits,
+		struct snapshot_room funcs, nodes, wholes, threads, coros, gil_pairs, waits,
 			columns[COLUMNS], rest;
 		void *known_funcs;
 	} adding;
@@ -412,6 +422,16 @@ uint64_t snapshot_columns(const struct snapshot *s);
 static inline uint64_t snapshot_figure(const struct snapshot *s, int column, uint32_t node)
 {
 	return s->columns[column] ? s->columns[column][node] : 0;
+}
+
+/* Adds the sums of other windows. */
+static inline void snapshot_add_whole(struct snapshot_whole *to, const struct snapshot_whole *w)
+{
+	to->x += w->x;
+	to->y += w->y;
+	to->x2 += w->x2;
+	to->xy += w->xy;
+	to->y2 += w->y2;
 }
 
 /*

@@ -174,6 +174,12 @@ struct thread_gil {
 	uint64_t runtime; /* run time when it was woken */
 };
 
+/* The outermost call of a thread that is open in a window: accuracy/wholes.h. */
+struct thread_whole {
+	uint32_t depth; /* of the stack while it runs; 0: there is none */
+	uint32_t first; /* of its list: 1 + node; 0: empty */
+};
+
 struct thread {
 	/* Fields that every event accesses. */
 	uint64_t last_ts; /* time is charged up to here */
@@ -199,6 +205,7 @@ struct thread {
 	struct thread_wait wait;
 	struct thread_waiting waiting;
 	struct thread_gil gil;
+	struct thread_whole whole;
 	struct thread_memory memory;
 	uint64_t switch_cpu; /* total[SNAPSHOT_CPU] at the last switch */
 	struct cpu_interval intervals[THREAD_INTERVALS]; /* the longest intervals since then */

@@ -92,6 +92,7 @@ static int prepare(struct merging *m)
 	to->ncoros = to->ngil_pairs = 0;
 	to->measured = 0;
 	memset(to->columns, 0, sizeof(to->columns));
+	to->wholes = NULL;
 	memset(&to->adding, 0, sizeof(to->adding));
 	to->nodes = snapshot_alloc(to, (size_t)m->s->nnodes + 1, sizeof(*to->nodes));
 	to->threads = snapshot_alloc(to, 1, sizeof(*to->threads));
@@ -100,7 +101,8 @@ static int prepare(struct merging *m)
 	return to->nodes && to->threads && m->into ? 0 : -ENOMEM;
 }
 
-int merge_threads(const struct snapshot *s, const struct view_filter *filter, struct snapshot **ret)
+int merge_threads(const struct snapshot *s, const struct view_filter *filter, struct snapshot **ret,
+		  uint32_t **ret_into)
 {
 	_cleanup_(snapshot_freep) struct snapshot *to = snapshot_new();
 	_cleanup_(merging_deinit) struct merging m = {.s = s, .to = to};
@@ -111,5 +113,6 @@ int merge_threads(const struct snapshot *s, const struct view_filter *filter, st
 	if (err < 0)
 		return err;
 	*ret = TAKE_PTR(to);
+	*ret_into = TAKE_PTR(m.into);
 	return 0;
 }

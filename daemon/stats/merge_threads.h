@@ -8,9 +8,10 @@
 /*
  * Returns a snapshot with one thread (pid and tid 0), whose contexts are the sums of the contexts
  * of all threads that the filter selects, in all processes. It has no optional columns. It borrows
- * functions, targets and strings from s, which must outlive it. Returns 0 or -ENOMEM.
+ * functions, targets and strings from s, which must outlive it. *ret_into, which the caller frees, has its
+ * node by context of s; SNAPSHOT_NONE: not selected. Returns 0 or -ENOMEM.
  */
-int merge_threads(const struct snapshot *s, const struct view_filter *filter,
-		  struct snapshot **ret);
+int merge_threads(const struct snapshot *s, const struct view_filter *filter, struct snapshot **ret,
+		  uint32_t **ret_into);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "snapshot/pseudo.h"
+#include "stats/fold_wholes.h"
 
 /* ---- library code ---- */
 
@@ -182,6 +183,15 @@ static int fold_columns(struct folding *f)
 	return 0;
 }
 
+static int fold_whole_calls(struct folding *f)
+{
+	f->to->wholes = NULL;
+	if (!f->s->wholes)
+		return 0;
+	f->to->wholes = snapshot_alloc(f->to, (size_t)f->to->nnodes + 1, sizeof(*f->to->wholes));
+	return f->to->wholes ? fold_wholes(f->s, f->away, f->host, f->to->wholes) : -ENOMEM;
+}
+
 static bool is_folded(const struct snapshot *s, const struct reduce_opts *o, uint32_t func)
 {
 	if (o->fold && o->fold[func])
@@ -206,7 +216,7 @@ static int fold(const struct snapshot *s, const struct reduce_opts *o, struct sn
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		if (fold_node(&f, i) < 0)
 			return -ENOMEM;
-	if (fold_columns(&f) < 0)
+	if (fold_columns(&f) < 0 || fold_whole_calls(&f) < 0)
 		return -ENOMEM;
 	return fold_threads(&f);
 }

@@ -34,8 +34,9 @@ struct walk {
 	size_t edges_cap;
 	struct map edges; /* (caller, callee) → edge */
 	bool *memory;	  /* per node: it or a callee has figures of memory; NULL: not measured */
-	unsigned char *is_row; /* per node: ROW and ROW_OUTERMOST; NULL: no columns */
-	bool counted;	       /* a tree of mode count: two levels deep, without recursion */
+	unsigned char *is_row;	     /* per node: ROW and ROW_OUTERMOST; NULL: no columns */
+	bool counted;		     /* a tree of mode count: two levels deep, without recursion */
+	enum per_call_source source; /* of the tree's calls */
 };
 
 static void walk_deinit(struct walk *w)
@@ -207,6 +208,8 @@ static int node_enter(void *ctx, uint32_t i)
 		w->is_row[i] = ROW | (w->func_depth[n->func] == 0 ? ROW_OUTERMOST : 0);
 	add_to_row(&w->v->rows[n->func], n, outermost(w, w->func_depth[n->func]++, cum));
 	add_to_edge(&w->v->edges[edge], n, outermost(w, w->edge_depth[edge]++, cum));
+	per_call_add(&w->v->rows[n->func].calls, w->s, i, w->source);
+	per_call_add(&w->v->edges[edge].calls, w->s, i, w->source);
 	return 0;
 }
 
@@ -230,6 +233,7 @@ static int walk_threads(struct walk *w)
 		if (!view_selects(w->filter, &w->s->threads[t]))
 			continue;
 		w->counted = snapshot_thread_mode(w->s, t) == MODE_COUNT;
+		w->source = per_call_source(w->s, t);
 		err = tree_walk(w->tree, w->s->threads[t].root, &visitor);
 	}
 	return err;
@@ -352,6 +356,21 @@ static void finish_rows(struct view *v, uint32_t nfuncs)
 	}
 }
 
+/* Rows still have the functions' indices. */
+static void divide_calls(struct view *v)
+{
+	static const struct per_call unknown = {.calls = -1};
+
+	for (size_t i = 0; i < v->nedges; i++) {
+		struct view_edge *e = &v->edges[i];
+
+		e->per_call =
+			e->caller == SNAPSHOT_NONE
+				? unknown
+				: per_call_of(&e->calls, &v->rows[e->caller].calls, v->windows);
+	}
+}
+
 static int compare_edges(const void *pa, const void *pb)
 {
 	const struct view_edge *a = pa, *b = pb;
@@ -377,6 +396,8 @@ int view_build(const struct snapshot *s, const struct view_filter *filter, struc
 		err = sum_columns(&w);
 	if (err)
 		return err;
+	v->windows = per_call_windows(s, filter ? filter->pid : 0);
+	divide_calls(v);
 	finish_rows(v, s->nfuncs);
 	if (v->nedges)
 		qsort(v->edges, v->nedges, sizeof(*v->edges), compare_edges);

@@ -13,6 +13,7 @@
 
 #include "base/diag.h"
 #include "snapshot/snapshot.h"
+#include "stats/per_call.h"
 
 struct view_row {
 	uint32_t func;
@@ -20,6 +21,7 @@ struct view_row {
 	uint32_t inflight;
 	uint64_t tot[SNAPSHOT_CLOCKS], cum[SNAPSHOT_CLOCKS];
 	uint64_t min[SNAPSHOT_CLOCKS], max[SNAPSHOT_CLOCKS];
+	struct per_call_evidence calls; /* as a caller */
 };
 
 /* Returns whether a row has calls or time; the others have figures of optional columns only. */
@@ -33,6 +35,8 @@ struct view_edge {
 	uint32_t callee;
 	uint64_t ncalls, pcalls;
 	uint64_t tot[SNAPSHOT_CLOCKS], cum[SNAPSHOT_CLOCKS];
+	struct per_call_evidence calls;
+	struct per_call per_call; /* calls per call of the caller */
 };
 
 struct view {
@@ -46,6 +50,7 @@ struct view {
 	uint64_t *self[COLUMNS], *cum[COLUMNS];
 	struct view_edge *edges; /* sorted by callee, then caller */
 	size_t nedges;
+	uint64_t windows;		 /* of all targets: see per_call_windows() */
 	uint64_t ncalls, pcalls;	 /* totals over rows */
 	uint64_t total[SNAPSHOT_CLOCKS]; /* sum of tot over rows */
 };

@@ -176,8 +176,8 @@ static void record_by(int signo)
 	char pid[16];
 
 	snprintf(pid, sizeof(pid), "%d", t.pid);
-	END_BY(signo, "--socket", "/nonexistent/s", "record", "--pid", pid, "-d", "3600", "-o",
-	       "/dev/null");
+	END_BY(signo, "--socket", "/nonexistent/s", "record", "--exact", "--yes", "--pid", pid,
+	       "-d", "3600", "-o", "/dev/null");
 }
 
 Test(killed, record_by_sigkill)

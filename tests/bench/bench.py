@@ -98,7 +98,8 @@ class Daemon:
     def __init__(self, *args):
         self.dir = tempfile.mkdtemp()
         self.env = dict(os.environ, PYPROFD_SOCKET=os.path.join(self.dir, "socket"))
-        self.process = start([os.path.join(BUILD, "pyprofd")] + list(args), env=self.env)
+        way = [] if "--mode" in args or "--max-overhead" in args else ["--exact"]
+        self.process = start([os.path.join(BUILD, "pyprofd"), "--yes", *way, *args], env=self.env)
         end = time.time() + READY_SECONDS
         while self.ctl("ping", check=False, stderr=subprocess.DEVNULL) != 0:
             if self.process.poll() is not None or time.time() > end:

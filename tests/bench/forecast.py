@@ -18,8 +18,8 @@ from times import Program
 BESIDE = 1.0  # seconds
 ATTACHED = 1.5  # measurement starts this many seconds after the attach
 MODES = {
-    'trace': ['--rate', '0'],
-    'count': ['--mode', 'count'],
+    'trace': ['--exact', '--yes', '--rate', '0'],
+    'count': ['--mode', 'count', '--yes'],
 }
 
 

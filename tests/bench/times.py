@@ -35,8 +35,8 @@ TIMES = 3
 RATIO = 0.1  # the ratio of sums should be 1 within this
 SAMPLE = ['--mode', 'sample', '--rate', RATE]
 WAYS = {
-    'trace': [],
-    'count+samples': ['--mode', 'count', '--rate', RATE],
+    'trace': ['--exact', '--yes'],
+    'count+samples': ['--mode', 'count', '--yes', '--rate', RATE],
     'max-overhead 5': ['--max-overhead', '5'],
 }
 CPROFILE = """

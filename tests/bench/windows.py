@@ -309,7 +309,7 @@ def record(ctl, python, name, seconds, options):
 def hit_ns(ctl, python, name):
     """The time that a hit takes from this program."""
     progress, _, report, traced, undisturbed = record(ctl, python, name, TRACED,
-                                                      ['--mode', 'trace', '--rate', '0'])
+                                                      ['--exact', '--yes', '--rate', '0'])
     costs = costs_of(progress.between(*times) for times in undisturbed)
     during = progress.between(*traced)
     hits = 2 * sum(r['ncalls'] for r in report['functions'])

@@ -10,8 +10,9 @@
 #include "format/format.h"
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
-#include "snapshot/lines.h"
 #include "harness/test.h"
+#include "harness/wholes.h"
+#include "snapshot/lines.h"
 
 #define LARGE_NODES   100000u
 #define MANY_NODES    20000u
@@ -233,6 +234,42 @@ static struct snapshot *estimate(void)
 			s->funcs[i].variance[k] = (i + k) % 7 ? 1e6 * (i + 1) * (k + 1) : -1;
 	s->funcs[1] = s->funcs[0];
 	s->funcs[1].variant = 1;
+	return s;
+}
+
+#define LONG_NAME "function_with_a_long_name_that_fits_in_no_narrow_window"
+#define WORKER(tid)                                                                                \
+	"thread 42 " tid " worker\n"                                                               \
+	"load_all app.py:1 123456 30000000\n"                                                      \
+	"  load_item app.py:9 4321765 90000000\n"                                                  \
+	"    fib app.py:20 4321765 7000000\n"                                                      \
+	"      fib app.py:20 1234567 3000000\n"                                                    \
+	"  " LONG_NAME " app.py:30 98765 1000000\n"
+
+/*
+ * Calls per call of the caller from whole calls of two threads in windows, beside a process all of whose
+ * calls were seen.
+ */
+static struct snapshot *windowed(void)
+{
+	struct snapshot *s = snapshot_build("target 42\n" WORKER("42")
+						    WORKER("43") "target 7\nthread 7 7 MainThread\n"
+								 "main app.py:50 3 1000000\n"
+								 "  load_all app.py:1 12 2000000\n"
+								 "  check app.py:60 10 3000000\n");
+
+	/* contexts 1 to 5 and 7 to 11, behind the threads' roots */
+	for (uint32_t i = 0; i < 9; i++)
+		for (uint32_t at = 1; at <= 7; at += 6)
+			WHOLES_ADD_WINDOW(s, 0, {at, 0, 1 + i % 3},
+					  {at + 1, 35 + 5 * i - at, 34 + 5 * i},
+					  {at + 2, 34 + 5 * i, 33}, {at + 3, 9 + i % 4, 9},
+					  {at + 4, i % 2, i % 2});
+	s->targets[0].windows.max_overhead = 10;
+	s->targets[0].windows.n = 9;
+	s->targets[0].windows.span_ns = 20000000000;
+	s->targets[0].windows.seen_cpu_ns = 1;
+	s->targets[0].windows.all_cpu_ns = 3;
 	return s;
 }
 
@@ -490,6 +527,7 @@ int main(int argc, char **argv)
 	save_all(with_durations(whole(), 5), argv[1], "durations", compared);
 	save_all(waiting(), argv[1], "waits", compared);
 	save_all(estimate(), argv[1], "estimate", compared);
+	save_all(windowed(), argv[1], "windowed", compared);
 	save_all(sampled(), argv[1], "sampled", compared);
 	save_all(counted(COUNTED_TEXT), argv[1], "counted", compared);
 	save_all(counted(COUNTED_TEXT "target 7\n"

@@ -78,7 +78,7 @@ export class Rig {
 	}
 
 	async startDaemon() {
-		this.daemon = new Lines(join(BUILD, 'pyprofd'), ['--socket', this.socket]);
+		this.daemon = new Lines(join(BUILD, 'pyprofd'), ['--socket', this.socket, '--exact', '--yes']);
 		for (; !this.answers(); await step())
 			if (over())
 				throw new Error('the daemon does not answer');

@@ -12,7 +12,7 @@ import {
 	ownInThread,
 	threadCounter,
 } from './figures.mjs';
-import { REPORTS, snapshot, test, useBrowser, withReport } from './harness.mjs';
+import { picture, REPORTS, snapshot, test, useBrowser, withReport } from './harness.mjs';
 import {
 	FIELDS,
 	exact,
@@ -253,6 +253,82 @@ test('estimates carry their standard errors, where they are known', async () => 
 		assert.equal(await page.textContent('#quality'), 'estimates');
 		assert.ok((await tableRows(page)).size > 5);
 		assert.doesNotMatch(await page.textContent('#functions'), /±/);
+	});
+});
+
+// "× 36.7 per call ±0.52", and the figures behind it
+const perCallText = ({ calls_per_call: n, calls_per_call_error: error }) =>
+	n === undefined ? '' : `× ${Number(n.toPrecision(3))} per call${error ? ` ±${Number(error.toPrecision(2))}` : ''}`;
+
+// Of each callee, or caller: the text beside its name.
+const perCallTexts = (page, kind) =>
+	page.$$eval(`#details .${kind} tbody tr`, (rows) =>
+		rows.map((tr) => [Number(tr.dataset.id), tr.querySelector('.per-call')?.textContent ?? '']).sort(),
+	);
+
+test('calls per call of the caller, exact and from whole calls in windows', async () => {
+	const json = snapshot('windowed');
+	const { ids } = functions(json);
+	const known = { exact: 0, estimated: 0, unknown: 0 };
+
+	for (const width of [1400, 390])
+		await withReport('windowed', { viewport: { width, height: 900 } }, async (page) => {
+			for (const id of ids.keys()) {
+				await page.evaluate((i) => (location.hash = `#f${i}`), id);
+				await page.waitForFunction((i) => document.querySelector(`#row-${i}.selected`), id);
+				for (const [kind, end, other] of [
+					['callers', 'callee', 'caller'],
+					['callees', 'caller', 'callee'],
+				]) {
+					const want = json.edges
+						.filter((e) => e[end] === id)
+						.map((e) => [e[other] ?? -1, perCallText(e)])
+						.sort();
+
+					assert.deepEqual(await perCallTexts(page, kind), want, `${kind} of ${ids[id]}`);
+					for (const [, text] of want)
+						known[text ? (/±/.test(text) ? 'estimated' : 'exact') : 'unknown']++;
+				}
+				// Nothing is wider than the box, whatever the names.
+				assert.ok(await page.$eval('#details', (e) => e.scrollWidth <= e.clientWidth), `${ids[id]} at ${width} px`);
+				assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width);
+				const cut = await page.$$eval('#details :is(.per-call, .per-call .error)', (list) =>
+					list.filter((e) => e.getBoundingClientRect().right > e.closest('td').getBoundingClientRect().right + 0.5),
+				);
+				assert.equal(cut.length, 0, `${ids[id]} at ${width} px`);
+			}
+			await page.evaluate((i) => (location.hash = `#f${i}`), ids.findIndex((key) => key.includes('load_item')));
+			await page.locator('#details .callees').scrollIntoViewIfNeeded();
+			await picture(page, `per-call-${width}`);
+		});
+	assert.ok(known.exact && known.estimated && known.unknown, JSON.stringify(known));
+});
+
+test('calls per call: of the chosen threads, and of contexts', async () => {
+	const json = snapshot('windowed');
+	const item = json.nodes.findIndex((n) => n.thread === 1 && json.functions[n.func]?.name === 'load_item');
+	const all = json.nodes[item].parent;
+
+	await withReport('windowed', {}, async (page) => {
+		// One thread alone: its contexts are those of the tree.
+		for (const i of [0, 2])
+			await page.locator('#threads-table .tabulator-row input').nth(i).uncheck();
+		await page.waitForFunction(() => document.getElementById('threads-chosen').textContent === '1 of 3');
+		await page.evaluate((i) => (location.hash = `#f${i}`), json.nodes[all].func);
+		await page.waitForSelector('#details .callees .per-call');
+		const shown = await perCallTexts(page, 'callees');
+
+		assert.deepEqual(
+			shown.find(([id]) => id === json.nodes[item].func),
+			[json.nodes[item].func, perCallText(json.nodes[item])],
+		);
+		await page.click('#details .callees tr .link');
+		await page.click('#details header button');
+		await page.waitForFunction(() => /load_item/.test(document.getElementById('frame').textContent));
+		assert.ok((await page.textContent('#frame')).includes(` calls here, ${perCallText(json.nodes[item])}`));
+		// Below a function stand its callers.
+		await page.check('#inverted');
+		assert.doesNotMatch(await page.textContent('#frame'), /per call/);
 	});
 });
 

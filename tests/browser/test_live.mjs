@@ -137,6 +137,8 @@ test('live: a moment, and what happened since and before', async () => {
 		await rig.tell(77);
 		await callsBecome(page, 'told', 77);
 		await callsBecome(page, 'inner', 77);
+		await page.locator('#functions-table .name', { hasText: /^told$/ }).click();
+		await page.waitForFunction(() => document.querySelector('#details .callees .per-call')?.textContent === '× 1 per call');
 		await page.waitForSelector('.tabulator-col[tabulator-field=label][aria-sort=ascending]');
 		await page.check('#compare');
 		assert.match(await page.textContent('#flame-legend'), /no change/);

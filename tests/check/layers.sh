@@ -17,7 +17,7 @@ inspect target elf python plan
 probe target plan python event
 stats snapshot
 stack event snapshot stats
-accuracy snapshot stats
+accuracy snapshot stats stack
 counting event snapshot stats stack
 profile event snapshot stats stack accuracy counting
 format snapshot stats

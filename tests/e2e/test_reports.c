@@ -76,7 +76,7 @@ static size_t lines_after(const char *text, const char *start)
 }
 
 /* Runs `pyprofctl report` on a terminal of 100 columns and returns its output, to be freed. */
-static char *at_terminal(const char *option)
+static char *at_terminal(const char *option, const char *pattern)
 {
 	const char *build = getenv("PYPROF_BUILD");
 	struct winsize size = {.ws_row = 40, .ws_col = 100};
@@ -89,7 +89,7 @@ static char *at_terminal(const char *option)
 	child = forkpty(&fd, NULL, NULL, &size);
 	cr_assert(said && child >= 0);
 	if (child == 0) {
-		execl(path, path, "report", saved, option, NULL);
+		execl(path, path, "report", saved, option, pattern, NULL);
 		_exit(127);
 	}
 	for (;;) {
@@ -119,14 +119,14 @@ static void on_a_terminal_and_in_a_file(void)
 	cr_assert(strstr(file, "(f0)") && strstr(file, "(f39)"), "%s", file);
 	cr_assert(strstr(file, "150 ") && strstr(file, "program.py:7(request)"), "%s", file);
 	cr_assert(lines_after(file, "   process    ") <= 4, "%s", file);
-	screen = at_terminal(NULL);
+	screen = at_terminal(NULL, NULL);
 	cr_assert(strstr(screen, " to 30 due to restriction <30>"), "%s", screen);
 	cr_assert(strstr(screen, " percent filename"), "%s", screen);
 	cr_assert(lines_after(screen, "   process    ") <= 4 + 2, "wrapped at most twice: %s",
 		  screen);
 	free(file);
 	free(screen);
-	screen = at_terminal("program.py");
+	screen = at_terminal("program.py", NULL);
 	cr_assert(strstr(screen, "   50+100 "), "%s", screen);
 	free(screen);
 	file = ctl_ok(&d, "report", saved, "-v", "--columns", "calls,resumed,percent", NULL);
@@ -153,11 +153,29 @@ static void waits_for_work_are_left_out(void)
 	ctl_fails(&d, 2, "all data", "report", saved, "--busy", "-f", "json", NULL);
 }
 
+/* serve is entered once and resumed a hundred times, and enters or resumes request 150 times. */
+static void calls_per_call(void)
+{
+	char *file = ctl_ok(&d, "report", saved, "-f", "callees", NULL);
+	char *screen = at_terminal("-fcallees", "serve");
+	char *tree = ctl_ok(&d, "report", saved, "-f", "tree", "--min-share", "0", NULL);
+
+	cr_assert(!strstr(file, "per call"), "as pstats prints it: %s", file);
+	cr_assert(strstr(screen, "cumtime  per call of caller"), "%s", screen);
+	cr_assert(strstr(screen, "  1.49  ") && strstr(screen, "program.py:7(request)"), "%s",
+		  screen);
+	cr_assert(strstr(tree, " request  x 1.49 per call  "), "%s", tree);
+	free(file);
+	free(screen);
+	free(tree);
+}
+
 Test(reports, of_one_run)
 {
 	free(ctl_ok(&d, "run", "-o", saved, "--", traced_newest().exe, script, NULL));
 	on_a_terminal_and_in_a_file();
 	waits_for_work_are_left_out();
+	calls_per_call();
 }
 
 /* Calls of a function in a profile; -1: it has no row. */

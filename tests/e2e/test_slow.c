@@ -427,6 +427,7 @@ Test(slow, what_is_not_possible)
 	free(ctl_ok(&d, "attach", "--max-overhead", "5", pid, NULL));
 	ctl_fails(&d, PYP_EXIT_USAGE, "windows of at most 75 ms: its calls are not seen one by one",
 		  "slow", "x", "-p", pid, NULL);
-	ctl_fails(&d, PYP_EXIT_NO_PROCESS, "no traced process", "slow", "x", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "attach to it with --exact", "slow", "x", NULL);
+	ctl_fails(&d, PYP_EXIT_USAGE, "attach to it with --exact", "timeline", "-p", pid, NULL);
 	free(ctl_ok(&d, "detach", pid, NULL));
 }

@@ -46,6 +46,8 @@ static const struct step steps[] = {
 	{"pyprofctl ui", {"ctl ui", "ctl ui --no-open"}, NULL, {"http://127.0.0.1:"}},
 	{"pyprofctl tree", {NULL}, NULL, {"handle_request", "prices", "cumtime"}},
 	{"pyprofctl lines", {NULL}, NULL, {"by source line", "walk_service.py"}},
+	{"pyprofctl detach", {NULL}, NULL, {NULL}},
+	{"pyprofctl attach --exact", {"--exact", "--exact --yes"}, NULL, {"attached"}},
 	{"pyprofctl waits", {NULL}, NULL, {"Waiting:", "handle_request"}},
 	{"pyprofctl coroutines", {NULL}, NULL, {"suspended", "walk_service.py"}},
 	{"pyprofctl timeline -d",
@@ -112,6 +114,7 @@ static void set_up(const char *kind, const char *module)
 	free(tool_run((const char *[]){PYTHON, "-c", import, NULL}));
 	dir = temp_dir_new();
 	pyprofd_init(&d);
+	d.defaults = true;
 	cr_assert(realpath(getenv("PYPROF_BUILD"), build));
 	snprintf(link, sizeof(link), "%s/build", dir);
 	cr_assert_eq(symlink(build, link), 0);

@@ -22,6 +22,7 @@ static void child_main(const struct pyprofd *d, const char *errors, const char *
 
 	for (size_t i = 0; args[i] && i < ARGS_MAX; i++)
 		argv[i + 3] = args[i];
+	ctl_add_options(d, argv, ARGS_MAX + 3);
 	snprintf(program, sizeof(program), "%s/pyprofctl", getenv("PYPROF_BUILD"));
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (errors)

@@ -134,6 +134,62 @@ static void collect(struct command *c, const char *program, const char *sock, va
 		cr_assert(++n < ARGS_MAX);
 }
 
+/* argv has room for at least max words and the NULL behind them. */
+static void insert(const char **argv, size_t max, size_t at, const char *option)
+{
+	size_t n = 0;
+
+	while (argv[n])
+		n++;
+	cr_assert(at <= n && n < max);
+	memmove(&argv[at + 1], &argv[at], (n + 1 - at) * sizeof(*argv));
+	argv[at] = option;
+}
+
+/* What the arguments say about how processes are observed */
+enum way { WAY_UNSAID, WAY_TRACE, WAY_OTHER };
+
+static enum way way_of(const char *const *arg)
+{
+	static const char *const others[] = {"--mode", "--max-overhead", "--exact", "--continuous"};
+	enum way way = WAY_UNSAID;
+
+	for (; *arg && strcmp(*arg, "--") != 0; arg++) {
+		if (strcmp(*arg, "--mode") == 0 && arg[1] && strcmp(arg[1], "trace") == 0) {
+			way = WAY_TRACE;
+			continue;
+		}
+		for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+			if (strncmp(*arg, others[i], strlen(others[i])) == 0)
+				return WAY_OTHER;
+	}
+	return way;
+}
+
+static bool is_among(const char *word, const char *const *words)
+{
+	while (*words && strcmp(*words, word) != 0)
+		words++;
+	return *words;
+}
+
+void ctl_add_options(const struct pyprofd *d, const char **argv, size_t max)
+{
+	static const char *const asking[] = {"attach", "record", "run", "slow", "timeline", NULL};
+	static const char *const observing[] = {"attach", "record", "run", NULL};
+	const char *command = argv[3]; /* after --socket */
+	const enum way way = way_of(argv);
+
+	if (d->defaults || !command || !is_among(command, asking))
+		return;
+	/* What is not said is up to the running daemon. */
+	if (is_among(command, observing) &&
+	    (way == WAY_TRACE ||
+	     (way == WAY_UNSAID && (!d->pid || d->exact || strcmp(command, "run") == 0))))
+		insert(argv, max, 4, "--exact");
+	insert(argv, max, 4, "--yes");
+}
+
 static int create(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
@@ -226,6 +282,11 @@ static void launch(struct pyprofd *d, va_list ap)
 	assert_ok(prctl(PR_SET_CHILD_SUBREAPER, 1));
 	cr_assert(d->pid == 0, "one is running");
 	collect(&c, "pyprofd", d->sock, ap);
+	d->exact = !d->defaults && way_of(c.argv) != WAY_OTHER;
+	if (d->exact)
+		insert(c.argv, ARGS_MAX, 3, "--exact");
+	if (!d->defaults)
+		insert(c.argv, ARGS_MAX, 3, "--yes");
 	d->pid = spawn(&c);
 }
 
@@ -414,6 +475,7 @@ static struct ran run_ctl(const struct pyprofd *d, va_list ap)
 	c.out = fileno(out);
 	c.err = fileno(err);
 	collect(&c, "pyprofctl", d->sock, ap);
+	ctl_add_options(d, c.argv, ARGS_MAX);
 	r.status = wait_end(spawn(&c), "pyprofctl");
 	r.out = fd_text(c.out, &r.nout);
 	r.err = fd_text(c.err, NULL);

@@ -12,6 +12,9 @@
  *  text = ctl_ok(&d, "snapshot", "-f", "json", NULL);
  *  ctl_fails(&d, 7, "already", "attach", pid, NULL);
  *  pyprofd_shutdown(&d);
+ *
+ * What tests expect of a program is exact, and many programs do nothing but call functions. Therefore, unless the
+ * arguments or `defaults` say otherwise, processes are observed with --exact --yes.
  */
 #ifndef PYPROF_TESTS_HARNESS_DAEMON_H
 #define PYPROF_TESTS_HARNESS_DAEMON_H
@@ -40,6 +43,8 @@ struct pyprofd {
 	uid_t uid;	       /* 0: the test's user; otherwise this user, without privileges */
 	gid_t group;	       /* with uid: a supplementary group; 0: none */
 	char **env;	       /* NULL: the test's environment */
+	bool defaults;	       /* neither --exact nor --yes is added */
+	bool exact;	       /* the running daemon has --exact */
 	const char *const *by; /* NULL, or a program with arguments that starts the daemon */
 	char out[96], err[96]; /* files with its output */
 };
@@ -66,6 +71,8 @@ void pyprofd_kill(struct pyprofd *d);
  * what. */
 void pyprofd_fails(struct pyprofd *d, int status, const char *what, ...) __attribute__((sentinel));
 
+/* Adds the options described above to argv, "pyprofctl --socket SOCK COMMAND ...", with at most max words. */
+void ctl_add_options(const struct pyprofd *d, const char **argv, size_t max);
 /* `pyprofctl --socket SOCK ARG...`, as user d->uid. The caller frees the result. */
 struct ran ctl(const struct pyprofd *d, ...) __attribute__((sentinel));
 /* As ctl(), but requires status 0 and empty stderr. Returns stdout, to be freed. */

@@ -467,6 +467,7 @@ static int try_attach(struct traced *t, bool verify, struct diag *diag)
 			   .builtins = t->builtins,
 			   .follow = t->follow,
 			   .max_overhead = t->max_overhead,
+			   .asked = t->asked,
 			   .stop_above = t->stop_above},
 		.clock = SNAPSHOT_CPU,
 		.max_children = t->max_children,

@@ -48,6 +48,7 @@ struct traced {
 	bool observe;		   /* sample and count it before; set before traced_attach() */
 	size_t ring_bytes;	   /* default: 32 MiB; set before traced_attach() */
 	unsigned int max_overhead; /* set before traced_attach() */
+	bool asked;		   /* for this limit; set before traced_attach() */
 	unsigned int stop_above;   /* set before traced_attach() */
 	unsigned int ended;	   /* number of calls of on_end() */
 };

@@ -102,6 +102,25 @@ Test(tracefs, definitions_are_removed)
 	check_no_leaks();
 }
 
+/* There are no windows: what is observed by default is sampled, and a limit that was asked for is refused. */
+Test(tracefs, the_default_is_to_sample)
+{
+	struct traced t;
+	struct diag diag = {0};
+
+	traced_ready(&t, NULL, traced_newest().exe, "run.py", "busy_empty", "0", NULL);
+	t.max_overhead = 10;
+	traced_attach(&t);
+	cr_assert_eq(traced_status(&t).mode.mode, MODE_SAMPLE);
+	traced_stop(&t);
+	traced_ready(&t, NULL, traced_newest().exe, "run.py", "busy_empty", "0", NULL);
+	t.max_overhead = 10;
+	t.asked = true;
+	cr_assert_eq(traced_try_attach(&t, &diag), -ENOTSUP);
+	cr_assert(strstr(diag.hint, "--exact or --mode sample"), "%s", diag.hint);
+	traced_stop(&t);
+}
+
 /* An attach that fails leaves no definitions. */
 Test(tracefs, definitions_of_a_failure)
 {

@@ -441,7 +441,7 @@ NEEDED = ("bpf", "perfmon", "sys_ptrace")
 MORE = ((), ("dac_read_search",), ("sys_admin",), ("sys_admin", "dac_read_search"),
         ("sys_admin", "dac_override"))
 LIKELY = [NEEDED + more for more in MORE]
-MODES = {"trace": ["--no-verify"], "count": ["--no-verify", "--mode", "count"],
+MODES = {"trace": ["--no-verify", "--exact"], "count": ["--no-verify", "--mode", "count"],
          "sample": ["--mode", "sample", "--rate", "199"]}
 
 

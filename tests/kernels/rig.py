@@ -216,9 +216,10 @@ def functions(doc):
 
 def observed(*options):
     """The daemon beside a target that is traced from its first to its last call; its snapshot."""
+    way = () if {"--mode", "--max-overhead"}.intersection(options) else ("--exact",)
 
     @contextlib.contextmanager
     def beside(target):
-        with Daemon("--pid", str(target.pid), *options) as daemon:
+        with Daemon("--yes", "--pid", str(target.pid), *way, *options) as daemon:
             yield daemon
     return beside

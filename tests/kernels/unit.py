@@ -60,7 +60,7 @@ def start_service():
 def attached():
     """By the socket unit: nothing has started the daemon before."""
     expect(systemctl("is-active", "pyprofd.socket") == "active", "the socket unit is not active")
-    ctl("attach", str(start_service()))
+    ctl("attach", "--exact", "--yes", str(start_service()))
     return "the daemon, started by its socket, attached to a service of another user"
 
 

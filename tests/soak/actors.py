@@ -24,8 +24,9 @@ FORMATS = ("text pstats json callgrind collapsed speedscope pprof chrome html pa
 OF_TIMES = ("collapsed", "speedscope", "chrome", "coroutines", "coroutines-csv", "tree")
 OF_WAITS = ("waits", "gil")
 MODES = (
-    {"mode": "trace"}, {"mode": "trace", "builtins": True}, {"mode": "trace", "counters": "all"},
-    {"mode": "trace", "max_overhead": 5}, {"mode": "trace", "follow_children": True},
+    {"mode": "trace"}, {"mode": "trace", "exact": True}, {"mode": "trace", "exact": True, "builtins": True},
+    {"mode": "trace", "exact": True, "counters": "all"}, {"mode": "trace", "max_overhead": 5},
+    {"mode": "trace", "exact": True, "follow_children": True},
     {"mode": "count", "rate": 0}, {"mode": "count", "rate": 199},
     {"mode": "count", "rate": 0, "follow_children": True},
     {"mode": "sample", "rate": 99}, {"mode": "sample", "rate": 99, "counters": "memory"},
@@ -37,7 +38,7 @@ def formats_of(given):
     """Those that show something of a target with these options."""
     if given["mode"] == "count":
         return [f for f in FORMATS if f not in OF_TIMES]
-    if given["mode"] == "sample" or "max_overhead" in given:  # light, or in windows
+    if given["mode"] == "sample" or "exact" not in given:  # light, or in windows
         return [f for f in FORMATS if f not in OF_WAITS]
     return FORMATS
 
@@ -220,7 +221,9 @@ class Tracing(soak.Soak):
 
     def compare(self, snapshot, bounds):
         """Each request calls answers.parse once: events that are missing must have been stated as lost."""
-        if self.server.kind == "prefork" or self.given["mode"] == "sample" or "max_overhead" in self.given:
+        if self.server.kind == "prefork" or self.given["mode"] == "sample":
+            return
+        if self.given["mode"] == "trace" and "exact" not in self.given:
             return
         calls = sum(f["ncalls"] for f in snapshot["functions"]
                     if f["name"] == "parse" and f["file"].endswith("answers.py"))
@@ -301,8 +304,8 @@ class Killer(Actor):
         tracer = self.random.choice(self.tracers)
         with tracer.lock:
             tracer.tracing.let_go()
-            self.kill(2, ["--pid", str(tracer.server.pid), "--mode",
-                          self.random.choice(("trace", "count"))], tracer.server.pid)
+            self.kill(2, ["--pid", str(tracer.server.pid), "--yes",
+                          *self.random.choice((["--exact"], ["--mode", "count"]))], tracer.server.pid)
             check_clean(tracer.server)
 
     def kill_continuous(self):

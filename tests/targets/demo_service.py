@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A small web service of the standard library to look at, and a client that keeps it busy.
 
-    python demo_service.py serve [SECONDS]        prints its port; ends after SECONDS (120)
-    python demo_service.py load PORT [SECONDS]    four clients for SECONDS (5), then says how many
-                                                  requests they made
+    python demo_service.py serve [SECONDS]               prints its port; ends after SECONDS (120)
+    python demo_service.py load PORT [SECONDS [FILE]]    four clients for SECONDS (5), then says how
+                                                         many requests they made; so far: in FILE
 
 Endpoints: /json, /page (a template), /query (sqlite3), /slow (sleeps), /cpu, /lock (contended).
 """
@@ -11,6 +11,7 @@ Endpoints: /json, /page (a template), /query (sqlite3), /slow (sleeps), /cpu, /l
 import hashlib
 import http.client
 import json
+import os
 import random
 import re
 import socketserver
@@ -153,15 +154,19 @@ def client(port, end, seed, counts):
     connection.close()
 
 
-def load(port, seconds="5"):
+def load(port, seconds="5", path=os.devnull):
     counts = [0] * CLIENTS
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     end = time.time() + float(seconds)
     threads = [threading.Thread(target=client, args=(int(port), end, i, counts))
                for i in range(CLIENTS)]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    while any(thread.is_alive() for thread in threads):
+        os.pwrite(fd, b"%9d" % sum(counts), 0)
+        time.sleep(0.02)
+    if time.time() < end:
+        raise SystemExit("a client has failed")
     print("%d requests" % sum(counts))
 
 

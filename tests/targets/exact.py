@@ -67,8 +67,9 @@ def under_pyprofd(python, program, out, socket, *options):
     target = Target(python, program)
     target.expect(b"ready")
     env = dict(os.environ, PYPROFD_SOCKET=socket)
-    daemon = subprocess.Popen([os.path.join(BUILD, "pyprofd"), "--pid", str(target.process.pid)]
-                              + list(options), env=env)
+    way = () if "--mode" in options else ("--exact",)
+    daemon = subprocess.Popen([os.path.join(BUILD, "pyprofd"), "--yes", "--pid",
+                               str(target.process.pid), *way, *options], env=env)
     try:
         wait_ready(daemon, env)
         target.go()

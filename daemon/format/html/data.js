@@ -3,6 +3,7 @@
 // by column. Function rows and edges follow from them by the rules of stats/view.c: cumulative
 // time and primitive calls count a recursion's outermost activation only.
 
+import { Evidence, perCall, sourceOf, windowsOf, WHOLES } from './percall.js';
 import { REASONS } from './reasons.js';
 
 // Strings of digits become numbers, rounded.
@@ -69,6 +70,7 @@ function readThreads(json) {
 		wall: Number(wall),
 		root,
 		counted: mode === 'count',
+		source: sourceOf(json.provenance.targets, pid),
 		calls: 0,
 	}));
 }
@@ -408,6 +410,9 @@ function read(json, all) {
 
 	for (const { name } of columns)
 		nodes[name] = numbers(json.nodes[name]);
+	for (const key of WHOLES)
+		if (json.nodes[key])
+			nodes[key] = numbers(json.nodes[key]);
 	return report;
 }
 
@@ -538,6 +543,12 @@ export function aggregate(report, selected) {
 	const byFunction = sums(report, n);
 	const byEdge = sums(report, edges.length);
 	const seenEdge = new Uint8Array(edges.length);
+	const callers = new Evidence(report);
+	const callees = new Evidence(report);
+	const windows = windowsOf(
+		report.provenance.targets,
+		report.threads.filter((t) => selected[t.id]),
+	);
 	const inflight = new Float64Array(n);
 	const min = { cpu: new Float64Array(n).fill(-1), wall: new Float64Array(n).fill(-1) };
 	const max = { cpu: new Float64Array(n), wall: new Float64Array(n) };
@@ -547,7 +558,11 @@ export function aggregate(report, selected) {
 	for (const i of chosen) {
 		const id = functionOf[i];
 
+		const { source } = report.threads[report.threadOf[i]];
+
 		seenEdge[edgeOf[i]] = 1;
+		callers.add(id, i, source);
+		callees.add(edgeOf[i], i, source);
 		inflight[id] += nodes.inflight[i];
 		widen(min.cpu, max.cpu, id, nodes.min_cpu[i], nodes.max_cpu[i]);
 		widen(min.wall, max.wall, id, nodes.min_wall[i], nodes.max_wall[i]);
@@ -585,7 +600,14 @@ export function aggregate(report, selected) {
 		edgesOf: (id, end) =>
 			edges.flatMap(([caller, callee], i) =>
 				seenEdge[i] && (end === 'caller' ? caller : callee) === id
-					? [{ caller, callee, ...Object.fromEntries(Object.keys(byEdge).map((k) => [k, byEdge[k][i]])) }]
+					? [
+							{
+								caller,
+								callee,
+								perCall: caller < 0 ? null : perCall(callees, i, callers, caller, windows),
+								...Object.fromEntries(Object.keys(byEdge).map((k) => [k, byEdge[k][i]])),
+							},
+						]
 					: [],
 			),
 	};

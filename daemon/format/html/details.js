@@ -2,6 +2,7 @@
 // One function: its figures, who called it, what it called. Callers and callees lead on to theirs.
 
 import { columnsOf } from './measures.js';
+import { perCallTexts } from './percall.js';
 import { steady } from './steady.js';
 import { count, element, nanoseconds, percent, plusMinus, shortened, time, visible } from './text.js';
 
@@ -275,7 +276,7 @@ export class Details {
 			const row = element(
 				'tr',
 				{},
-				element('td', {}, this.link(e[end])),
+				element('td', {}, this.link(e[end]), this.perCall(e)),
 				this.report.has.calls ? element('td', { title: count(e.ncalls) }, calls) : '',
 				...this.shares().map((key) => element('td', { title: exact(e[key]) }, text(e[key]))),
 			);
@@ -284,6 +285,21 @@ export class Details {
 			row.style.setProperty('--part', largest ? e[field] / largest : 0);
 			body.append(row);
 		}
+	}
+
+	// Calls per call of the caller, where that is known.
+	perCall({ perCall: known, caller }) {
+		if (!known)
+			return '';
+		const [text, error] = perCallTexts(known);
+		const { label } = this.report.functions[caller];
+
+		return element(
+			'small',
+			{ class: 'per-call', title: `${text} of ${shortened(label, 120)}${error && ` ${error} (standard error)`}` },
+			text,
+			error && element('span', { class: 'error' }, ` ${error}`),
+		);
 	}
 
 	link(id) {

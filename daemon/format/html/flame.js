@@ -8,6 +8,7 @@ import flamegraph from 'd3-flame-graph';
 import { select } from 'd3-selection';
 import { threadKey } from './data.js';
 import { Palette } from './palette.js';
+import { perCallTexts } from './percall.js';
 import { legend, partsOf, sharesOf } from './reasons.js';
 import { Shades } from './shades.js';
 import { count, element, percent, shortened } from './text.js';
@@ -160,7 +161,7 @@ export class Flame {
 
 	describe(node) {
 		const own = this.tree[this.measure.key][node];
-		const calls = this.report.has.calls ? ` · ${count(this.tree.calls[node])} calls here` : '';
+		const calls = this.report.has.calls ? ` · ${count(this.tree.calls[node])} calls here${this.perCall(node)}` : '';
 		const group = this.tree.group[node];
 		const where = group >= 0 ? ` · ${this.report.functions[group].where}` : '';
 		const alone = this.how.inverted ? '' : ` · own ${this.measure.value(own)}`;
@@ -169,6 +170,13 @@ export class Flame {
 			this.cum[node],
 			this.cum[0],
 		)}${this.changed(node)}${alone}${this.reasons(node)}${calls}${shortened(where, 300)}`;
+	}
+
+	// Calls per call of its caller, whose frame is above it
+	perCall(node) {
+		const known = this.tree.perCall?.(node);
+
+		return known ? `, ${perCallTexts(known).filter(Boolean).join(' ')}` : '';
 	}
 
 	// By how much its share differs from what it was before; undefined: there was nothing.

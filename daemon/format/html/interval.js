@@ -2,6 +2,7 @@
 // What happened between two moments: the difference of two reports of one profile.
 
 import { derive, threadKey } from './data.js';
+import { WHOLES } from './percall.js';
 
 // By context of `report`: the context of `before` with the same thread and path; -1: none.
 function matching(report, before) {
@@ -80,6 +81,7 @@ function provenanceSince({ provenance }, before) {
 			return {
 				...t,
 				traced_ns: less(t.traced_ns, old?.traced_ns),
+				windows: t.windows && { ...t.windows, count: less(t.windows.count, old?.windows?.count) },
 				overhead: {
 					...t.overhead,
 					overhead_ns: less(overhead_ns, old?.overhead.overhead_ns),
@@ -102,10 +104,10 @@ export function since(report, before) {
 		min_wall: none.map(() => -1),
 		max_wall: none,
 	};
-	const sums = ['calls', 'cpu', 'wall', ...report.columns.filter((c) => c.merge === 'sum').map((c) => c.name)];
+	const sums = ['calls', 'cpu', 'wall', ...WHOLES, ...report.columns.filter((c) => c.merge === 'sum').map((c) => c.name)];
 
 	for (const key of sums)
-		if (before.nodes[key])
+		if (report.nodes[key] && before.nodes[key])
 			nodes[key] = subtracted(report.nodes[key], before.nodes[key], match);
 	return derive({
 		...report,

@@ -7,7 +7,7 @@ import { steady } from './steady.js';
 import { count, element, percent, shortened, time } from './text.js';
 
 const MOST = 50; // processes listed at a time
-const FLAGS = new Set(['builtins', 'follow_children', 'verify']);
+const FLAGS = new Set(['exact', 'builtins', 'follow_children', 'verify']);
 
 export class Targets {
 	// parts: table, filter, list, form, options, forecast, attach; onChange(): targets have changed;
@@ -276,9 +276,13 @@ export class Targets {
 		this.parts.attach.disabled = true;
 		this.parts.note.textContent = 'Attaching …';
 		try {
-			await api('POST', '/v1/targets', this.request());
+			const { question } = await api('POST', '/v1/forecast', this.request());
+
+			if (!question || window.confirm(question)) {
+				await api('POST', '/v1/targets', this.request());
+				this.chosen = 0;
+			}
 			this.onError(null);
-			this.chosen = 0;
 		} catch (error) {
 			this.onError(error);
 		}

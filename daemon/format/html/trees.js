@@ -2,6 +2,7 @@
 // The trees that flame graphs show: contexts of the chosen threads, merged by path.
 
 import { cumulative, link, mergeOf, threadKey } from './data.js';
+import { Evidence, perCall, windowsOf } from './percall.js';
 
 // A tree of a flame graph that is being built: node 0 is all of it, group -1 - t is thread t.
 class Tree {
@@ -57,6 +58,11 @@ export function mergeTree(report, selected, byThread, measure, more = []) {
 	const { nodes, groupOf } = report;
 	const tree = new Tree(report, [...new Set([measure, 'calls', ...more])]);
 	const at = new Int32Array(nodes.parent.length);
+	const evidence = new Evidence(report);
+	const windows = windowsOf(
+		report.provenance.targets,
+		report.threads.filter((t) => selected[t.id]),
+	);
 
 	for (let i = 0; i < at.length; i++) {
 		const thread = report.threadOf[i];
@@ -69,8 +75,13 @@ export function mergeTree(report, selected, byThread, measure, more = []) {
 		}
 		at[i] = tree.child(at[nodes.parent[i]], groupOf[nodes.func[i]]);
 		tree.add(at[i], nodes, i);
+		evidence.add(at[i], i, report.threads[thread].source);
 	}
-	return tree.done();
+	const ret = tree.done();
+
+	// Calls per call of the caller
+	ret.perCall = (node) => perCall(evidence, node, evidence, ret.parent[node], windows);
+	return ret;
 }
 
 const DEEPEST = 200; // callers of an inverted tree, so that a deep recursion does not make it too large

@@ -8,11 +8,11 @@ import { count, element, nanoseconds, shortened, tail, time, visible } from './t
 
 const AT_FIRST = 20; // rows of a table before the reader asks for more
 const STEP = 100;
-const MEASURED_BY = 'It is measured without --max-overhead.';
+const MEASURED_BY = 'It is measured with --exact.';
 
 function whyNot({ windows }) {
 	if (windows)
-		return 'with --max-overhead a process is traced in windows, which do not weigh reasons';
+		return 'the process was traced in windows, which do not weigh reasons';
 	return 'no reasons were recorded';
 }
 

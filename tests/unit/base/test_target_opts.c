@@ -42,8 +42,10 @@ static void make_word(const struct opt *row, const char *text, char word[64])
 static int by_pyprofd(const struct opt *row, const char *text, struct target_opts *ret)
 {
 	char word[64];
-	char *argv[] = {(char *)"pyprofd", word, NULL};
-	int argc = 2, r;
+	/* Counters are of every call. */
+	char *argv[] = {(char *)"pyprofd", word,
+			row->type == OPT_COUNTERS ? (char *)"--exact" : NULL, NULL};
+	int argc = argv[2] ? 3 : 2, r;
 	struct options o = {0};
 
 	make_word(row, text, word);
@@ -255,6 +257,10 @@ Test(target_opts, of_a_request_are_not_those_of_light_targets)
 	cr_assert_eq(o.ring_bytes, 1u << 20);
 	o = continuous("{\"pid\": 1, \"max_overhead\": 5}");
 	cr_assert(!o.light && o.mode.mode == MODE_TRACE && o.max_overhead == 5);
+	o = continuous("{\"pid\": 1, \"exact\": true, \"mode\": \"trace\"}");
+	cr_assert(!o.light && o.mode.mode == MODE_TRACE && target_opts_limit(&o) == 0);
+	o = continuous("{\"pid\": 1, \"exact\": true}");
+	cr_assert(!o.light && o.mode.mode == MODE_TRACE && target_opts_limit(&o) == 0);
 	o = continuous("{\"pid\": 1, \"rate\": 50}");
 	cr_assert(o.light && o.mode.rate == 50);
 }
@@ -273,7 +279,9 @@ Test(target_opts, rate)
 	o.mode = (struct mode_choice){MODE_TRACE, 0};
 	cr_assert_eq(target_opts_rate(&o), 0);
 	o.max_overhead = 5;
-	cr_assert_eq(target_opts_rate(&o), 199);
+	cr_assert_eq(target_opts_rate(&o), 999, "a limited trace always has samples");
+	o.exact = true;
+	cr_assert_eq(target_opts_rate(&o), 0);
 	target_opts_init(&o);
 	cr_assert_eq(target_opts_rate(&o), 999, "beside a trace");
 	o.mode.mode = MODE_COUNT;
@@ -281,9 +289,92 @@ Test(target_opts, rate)
 	o.mode.mode = MODE_SAMPLE;
 	cr_assert_eq(target_opts_rate(&o), 99);
 	o = (struct target_opts){.mode = {MODE_TRACE, TARGET_OPTS_RATE_AUTO}, .max_overhead = 5};
-	cr_assert_eq(target_opts_rate(&o), 199);
+	cr_assert_eq(target_opts_rate(&o), 999);
 	o.mode.rate = 7;
 	cr_assert_eq(target_opts_rate(&o), 7);
+}
+
+/* By default, 10 % of the target's CPU time; only a trace has a limit. */
+Test(target_opts, limit)
+{
+	struct target_opts o;
+
+	target_opts_init(&o);
+	cr_assert(!o.exact && target_opts_limit(&o) == 10);
+	o.mode.mode = MODE_COUNT;
+	cr_assert_eq(target_opts_limit(&o), 0);
+	o.mode.mode = MODE_SAMPLE;
+	cr_assert_eq(target_opts_limit(&o), 0);
+	target_opts_init(&o);
+	o.exact = true;
+	cr_assert_eq(target_opts_limit(&o), 0);
+	target_opts_init(&o);
+	o.max_overhead = 0;
+	cr_assert_eq(target_opts_limit(&o), 0);
+	o.max_overhead = 50;
+	cr_assert_eq(target_opts_limit(&o), 50);
+}
+
+/* Returns the exit code with which pyprofd refuses these options; 0: it does not. */
+static enum pyp_exit refused(const char *a, const char *b)
+{
+	char *argv[] = {(char *)"pyprofd", (char *)a, (char *)b, NULL};
+	struct options o;
+
+	diag_clear(&diag);
+	return options_parse(b ? 3 : 2, argv, &o, &diag) < 0 ? diag.exit : PYP_EXIT_OK;
+}
+
+Test(target_opts, exact_excludes_a_limit_and_other_modes)
+{
+	cr_assert_eq(refused("--exact", "--max-overhead=5"), PYP_EXIT_USAGE);
+	cr_assert(strstr(diag.hint, "leave out one"), "%s", diag.hint);
+	cr_assert_eq(refused("--mode=sample", "--exact"), PYP_EXIT_USAGE);
+	cr_assert(strstr(diag.msg, "--exact requires mode trace"), "%s", diag.msg);
+	cr_assert_eq(refused("--exact", "--mode=count"), PYP_EXIT_USAGE);
+	cr_assert(strstr(diag.hint, "--mode trace"), "%s", diag.hint);
+	cr_assert_eq(refused("--exact", "--mode=trace"), PYP_EXIT_OK);
+	cr_assert_eq(refused("--mode=count", NULL), PYP_EXIT_OK);
+	cr_assert_eq(refused("--mode=count", "--max-overhead=5"), PYP_EXIT_USAGE);
+}
+
+/* Resources are not estimated; what grows is also seen in mode sample. */
+Test(target_opts, counters_need_exact)
+{
+	cr_assert_eq(refused("--counters=io", NULL), PYP_EXIT_USAGE);
+	cr_assert_str_eq(diag.hint, "add --exact");
+	cr_assert_eq(refused("--counters=memory", NULL), PYP_EXIT_USAGE);
+	cr_assert_str_eq(diag.hint, "add --exact, or --mode sample");
+	cr_assert_eq(refused("--counters=all", "--exact"), PYP_EXIT_OK);
+	cr_assert_eq(refused("--counters=memory", "--mode=sample"), PYP_EXIT_OK);
+	cr_assert_eq(refused("--counters=io", "--mode=count"), PYP_EXIT_USAGE);
+}
+
+/* A request overrides the daemon's way of observing, with and without a limit. */
+Test(target_opts, limit_of_a_request)
+{
+	struct target_opts daemon, o;
+	char hint[128];
+
+	target_opts_init(&daemon);
+	cr_assert_eq(ask("{\"pid\": 1, \"exact\": true}", &daemon, &o, hint), 201);
+	cr_assert_eq(target_opts_limit(&o), 0);
+	cr_assert_eq(ask("{\"pid\": 1, \"max_overhead\": 0}", &daemon, &o, hint), 201);
+	cr_assert_eq(target_opts_limit(&o), 0);
+	cr_assert_eq(ask("{\"pid\": 1, \"mode\": \"sample\"}", &daemon, &o, hint), 201);
+	cr_assert_eq(ask("{\"pid\": 1, \"mode\": \"count\", \"exact\": true}", &daemon, &o, hint),
+		     400);
+	cr_assert_eq(ask("{\"pid\": 1, \"max_overhead\": 5, \"exact\": true}", &daemon, &o, hint),
+		     400);
+	daemon.exact = true;
+	cr_assert_eq(ask("{\"pid\": 1}", &daemon, &o, hint), 201);
+	cr_assert_eq(target_opts_limit(&o), 0);
+	cr_assert_eq(ask("{\"pid\": 1, \"max_overhead\": 5}", &daemon, &o, hint), 201);
+	cr_assert_eq(target_opts_limit(&o), 5);
+	cr_assert_eq(ask("{\"pid\": 1, \"exact\": false}", &daemon, &o, hint), 201);
+	cr_assert_eq(target_opts_limit(&o), 10);
+	cr_assert_eq(ask("{\"pid\": 1, \"mode\": \"sample\"}", &daemon, &o, hint), 201);
+	check_no_leaks();
 }
 
 /* pyprofctl sends exactly the given options, and the daemon reads them as the same values. */

@@ -8,6 +8,7 @@
 #include "harness/snapshot_builder.h"
 #include "harness/temp_dir.h"
 #include "harness/test.h"
+#include "harness/wholes.h"
 
 static const char *const example = "main app.py:1 1 1000000\n"
 				   "  f app.py:10 3 2000000\n"
@@ -68,6 +69,52 @@ Test(edges, colour_only_on_request)
 
 	cr_assert_null(strchr(plain, '\033'));
 	cr_assert(strstr(coloured, "\n\033[1mFunction        was called by...\033[0m\n"));
+}
+
+/* On a terminal, and if windows estimate calls; scripts that read pstats' layout see no other column. */
+Test(edges, calls_per_call_of_the_caller)
+{
+	const char *pattern = "main|g";
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example);
+	struct format_opts o = {
+		.restrict_ = &pattern, .nrestrict = 1, .sort = "time", .width = 100};
+	_cleanup_free_ char *exact = report_new("callees", s, &o, NULL), *windows = NULL,
+			    *callers = NULL, *samples = NULL;
+
+	assert_starts(exact, "   Ordered by: internal time\n"
+			     "   List reduced from 3 to 2 due to restriction <'main|g'>\n"
+			     "\n"
+			     "Function        called...\n"
+			     "                    ncalls  tottime  cumtime  per call of caller\n"
+			     "b.py:3(g)       ->       1    0.001    0.001                   1  "
+			     "app.py:10(f)\n"
+			     "app.py:1(main)  ->       3    0.002    0.003                   3  "
+			     "app.py:10(f)\n"
+			     "                         1    0.007    0.008                   1  "
+			     "b.py:3(g)\n"
+			     "\n");
+	o.width = 0;
+	WHOLES_ADD_WINDOW(s, 0, {1, 0, 1}, {2, 30, 0}, {4, 1, 1});
+	WHOLES_ADD_WINDOW(s, 0, {1, 0, 1}, {2, 40, 0}, {4, 1, 1});
+	windows = report_new("callees", s, &o, NULL);
+	cr_assert(strstr(windows,
+			 "                    ncalls  tottime  cumtime  per call of caller\n"
+			 "b.py:3(g)       ->       1    0.001    0.001                      "
+			 "app.py:10(f)\n"
+			 "app.py:1(main)  ->       3    0.002    0.003             35 +-18  "
+			 "app.py:10(f)\n"
+			 "                         1    0.007    0.008                   1  "
+			 "b.py:3(g)\n"),
+		  "%s", windows);
+	callers = report_new("callers", s, &o, NULL);
+	cr_assert(strstr(callers,
+			 "g)       <-       1    0.007    0.008                   1  app.py"),
+		  "%s", callers);
+	s->targets[0].windows.sampled = false;
+	s->targets[0].mode = MODE_SAMPLE;
+	o.width = 100;
+	samples = report_new("callees", s, &o, NULL);
+	cr_assert(!strstr(samples, "per call"));
 }
 
 Test(edges, hostile_names_do_no_harm)

@@ -6,6 +6,7 @@
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "harness/wholes.h"
 #include "snapshot/lines.h"
 
 #define DATA_BEGINS "<script type=\"application/json\" id=\"data\">"
@@ -243,6 +244,23 @@ Test(html, functions_and_contexts_are_numbered)
 		    "([-1, 0, 1], [-1, 1, 0], 0)");
 	o.filter.tid = 42;
 	assert_part(s, &o, FUNCTIONS, "[['main', -1, 'a.py', 0, 1]]");
+	snapshot_free(TAKE_PTR(s));
+	check_no_leaks();
+}
+
+/* Columns of contexts, only if windows have shown whole calls */
+Test(html, whole_calls)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("thread 42 42 Main\nf a.py:1 1 1\nthread 42 43 other\nf a.py:1 1 "
+			       "1\n  g a.py:2 1 1\n");
+	const char *all = "[d['nodes'].get('whole_' + k) for k in ('x', 'y', 'x2', 'xy', 'y2')]";
+	struct format_opts o = {.filter.tid = 43};
+
+	assert_part(s, &o, all, "[None, None, None, None, None]");
+	WHOLES_ADD_WINDOW(s, 0, {3, 1, 2}, {4, 7, 0});
+	WHOLES_ADD_WINDOW(s, 0, {1, 9, 9}, {3, 0, 1}, {4, 3, 3});
+	assert_part(s, &o, all, "[[0, 1, 10], [0, 3, 3], [0, 1, 58], [0, 0, 17], [0, 5, 9]]");
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
 }

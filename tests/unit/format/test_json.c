@@ -5,6 +5,7 @@
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "harness/wholes.h"
 #include "base/wait.h"
 #include "snapshot/lines.h"
 #include "snapshot/load.h"
@@ -680,6 +681,44 @@ Test(json, standard_errors)
 	snapshot_free(TAKE_PTR(back));
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();
+}
+
+static void assert_per_call(const json_t *of, double calls, double error)
+{
+	const json_t *n = json_object_get(of, "calls_per_call"),
+		     *e = json_object_get(of, "calls_per_call_error");
+
+	if (calls < 0) {
+		cr_assert(!n && !e);
+		return;
+	}
+	cr_assert_float_eq(json_number_value(n), calls, 1e-6);
+	cr_assert_float_eq(json_number_value(e), error, 0.05);
+}
+
+/* Only where it is known; nodes also have what it is made of, if windows have shown that. */
+Test(json, calls_per_call)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("thread 42 42 Main\nall a.py:1 3 1\n  item a.py:2 9 1\n");
+	json_t *j = load(s, &(struct format_opts){0}), *whole;
+
+	assert_per_call(json_array_get(json_object_get(j, "edges"), 0), -1, 0);
+	assert_per_call(json_array_get(json_object_get(j, "edges"), 1), 3, 0);
+	assert_per_call(json_array_get(json_object_get(j, "nodes"), 1), -1, 0);
+	assert_per_call(json_array_get(json_object_get(j, "nodes"), 2), 3, 0);
+	cr_assert(!json_object_get(json_array_get(json_object_get(j, "nodes"), 2), "whole"));
+	json_decref(j);
+	WHOLES_ADD_WINDOW(s, 0, {1, 0, 1}, {2, 30, 0});
+	WHOLES_ADD_WINDOW(s, 0, {1, 0, 1}, {2, 40, 0});
+	j = load(s, &(struct format_opts){0});
+	assert_per_call(json_array_get(json_object_get(j, "edges"), 1), 35, 18.25);
+	assert_per_call(json_array_get(json_object_get(j, "nodes"), 2), 35, 18.25);
+	whole = json_object_get(json_array_get(json_object_get(j, "nodes"), 2), "whole");
+	cr_assert(json_array_size(whole) == 5 &&
+		  json_number_value(json_array_get(whole, 2)) == 2500);
+	cr_assert(!json_object_get(json_array_get(json_object_get(j, "nodes"), 0), "whole"));
+	json_decref(j);
 }
 
 Test(json, hostile_names_are_valid_utf8)

@@ -3,6 +3,7 @@
 #include "harness/reports.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
+#include "harness/wholes.h"
 
 static const char *const example = "target 42\n"
 				   "thread 42 42 MainThread\n"
@@ -30,7 +31,7 @@ static char *tree(const struct format_opts *o)
 #define MAIN	    " 90.0%     0.018     0.001        1  main  app.py:1\n"
 #define G	    " 85.0%     0.017     0.007        1   g  b.py:3\n"
 #define F	    " 50.0%     0.010     0.009        1    f  app.py:10\n"
-#define H	    "  5.0%     0.001     0.001        5     h  app.py:20\n"
+#define H	    "  5.0%     0.001     0.001        5     h  x 5 per call  app.py:20\n"
 #define WORKER	    " 10.0%     0.002                    thread 43 worker\n"
 #define WORKER_F    " 10.0%     0.002     0.002        2  f  app.py:10"
 
@@ -47,9 +48,9 @@ Test(tree, everything)
 	struct format_opts o = {.min_share = -1, .reverse = true, .by_thread = true};
 	_cleanup_free_ char *text = tree(&o);
 
-	cr_assert_str_eq(
-		text, MAIN_THREAD MAIN
-		"  0.0%     0.000     0.000        3   small  app.py:9\n" G F H WORKER WORKER_F);
+	cr_assert_str_eq(text, MAIN_THREAD MAIN
+			 "  0.0%     0.000     0.000        3   small  x 3 per call  app.py:9\n" G F
+				 H WORKER WORKER_F);
 }
 
 Test(tree, depth)
@@ -57,11 +58,12 @@ Test(tree, depth)
 	struct format_opts o = {.depth = 2, .min_share = -1, .filter = {.tid = 42}};
 	_cleanup_free_ char *text = tree(&o);
 
-	cr_assert_str_eq(text, "100.0%     0.018                    thread 42 MainThread\n"
-			       "100.0%     0.018     0.001        1  main  app.py:1\n"
-			       " 94.4%     0.017     0.007        1   g  b.py:3\n"
-			       " 55.5%     0.010                       (1 more)\n"
-			       "  0.0%     0.000     0.000        3   small  app.py:9");
+	cr_assert_str_eq(text,
+			 "100.0%     0.018                    thread 42 MainThread\n"
+			 "100.0%     0.018     0.001        1  main  app.py:1\n"
+			 " 94.4%     0.017     0.007        1   g  b.py:3\n"
+			 " 55.5%     0.010                       (1 more)\n"
+			 "  0.0%     0.000     0.000        3   small  x 3 per call  app.py:9");
 }
 
 Test(tree, patterns_show_what_leads_there_and_what_is_below)
@@ -136,13 +138,80 @@ Test(tree, threads_are_merged)
 	cr_assert(strncmp(text, TOGETHER, strlen(TOGETHER)) == 0, "%s", text);
 	cr_assert(strstr(text, "function\n"
 			       " 90.0%     0.009     0.002        3  f  app.py:1\n"
-			       " 70.0%     0.007     0.007        4   g  b.py:3\n"
+			       " 70.0%     0.007     0.007        4   g  x 1.33 per call  b.py:3\n"
 			       " 10.0%     0.001     0.001        1  h  c.py:1\n"
 			       "\n"),
 		  "%s", text);
 	o.filter.pid = 42;
 	one = report_new("tree", s, &o, NULL);
 	cr_assert(!strstr(one, "h  c.py") && strstr(one, "2 threads together"), "%s", one);
+}
+
+#define POOL(tid)                                                                                  \
+	"thread 42 " tid " worker\nload_all app.py:1 1 1000000\n  load_item b.py:3 3 6000000\n"    \
+	"  check b.py:9 1 1000000\n"
+
+/* Calls of all threads per calls of all threads: contexts 1 and 5, with their callees, are one. */
+Test(tree, calls_per_call)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s =
+		snapshot_build("target 42\n" POOL("42") POOL("43"));
+	struct format_opts o = {0};
+	_cleanup_free_ char *text = NULL, *one = NULL;
+
+	WHOLES_ADD_WINDOW(s, 0, {1, 0, 1}, {2, 30, 30}, {3, 1, 1}, {5, 0, 1}, {6, 42, 42},
+			  {7, 1, 1});
+	WHOLES_ADD_WINDOW(s, 0, {1, 0, 2}, {2, 70, 70}, {3, 2, 2}, {5, 0, 2}, {6, 70, 70},
+			  {7, 2, 2});
+	text = report_new("tree", s, &o, NULL);
+	cr_assert(strstr(text, "function\n"
+			       "100.0%     0.016     0.002        2  load_all  app.py:1\n"
+			       " 75.0%     0.012     0.012        6   load_item  x 35.3 +-7.4 per "
+			       "call  b.py:3\n"
+			       " 12.5%     0.002     0.002        2   check  b.py:9\n"),
+		  "%s", text);
+	o.filter.tid = 43;
+	one = report_new("tree", s, &o, NULL);
+	cr_assert(strstr(one, "load_item  x 37.3 +-"), "%s", one);
+	snapshot_free(TAKE_PTR(s));
+}
+
+/* The note is shortened, then left out, before the name has less than 12 columns. */
+Test(tree, calls_per_call_in_narrow_lines)
+{
+	static const struct {
+		uint32_t depth;
+		uint64_t calls;
+		const char *want, *no;
+	} cases[] = {
+		{16, 10, "  x 10 per call", "x 10\n"},	/* 43 - 16 = 12 + 15 */
+		{17, 10, "  x 10", "per call"},		/* one less */
+		{21, 123456, "  x 123456", "per call"}, /* 43 - 21 = 12 + 10 */
+		{22, 123456, "123456 ", "x 123456"},	/* one less */
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct snapshot_builder *b = snapshot_builder_new();
+		struct format_opts o = {.width = 79, .min_share = -1, .by_thread = true};
+		_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+		_cleanup_free_ char *text = NULL;
+		uint32_t parent;
+
+		snapshot_builder_target(b, 42);
+		parent = snapshot_builder_thread(b, 42, 42, "Main");
+		for (uint32_t k = 1; k <= cases[i].depth; k++)
+			parent = snapshot_builder_node(
+				b, parent,
+				snapshot_builder_func(b, "a.py", 1, "load_everything", NULL),
+				k < cases[i].depth ? 1 : cases[i].calls, 1000, 0, 0);
+		s = snapshot_builder_finish(b);
+		text = report_new("tree", s, &o, NULL);
+		*strstr(text, "\n\n\n") = '\0';
+		cr_assert(strstr(text, cases[i].want) && !strstr(text, cases[i].no), "%s: %s",
+			  cases[i].want, text);
+		for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
+			cr_assert(end - line < 80, "%s", line);
+	}
 }
 
 /* Callers that only call the next function are in one line. */

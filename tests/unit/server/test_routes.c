@@ -159,13 +159,18 @@ Test(routes, forecast)
 {
 	const json_t *f;
 
-	cr_assert(ask("POST", "/v1/forecast", "{\"pid\": 7, \"mode\": \"trace\"}") == 200);
+	cr_assert(ask("POST", "/v1/forecast",
+		      "{\"pid\": 7, \"mode\": \"trace\", \"exact\": true}") == 200);
 	f = json_object_get(answer, "forecast");
 	cr_assert(json_number_value(json_object_get(f, "trace")) == 350);
 	cr_assert(json_number_value(json_object_get(f, "count")) == 175);
 	cr_assert(json_number_value(json_object_get(answer, "cost")) == 350);
 	cr_assert(strstr(json_string_value(json_object_get(answer, "text")), "trace +350 %"));
-	cr_assert(strstr(json_string_value(json_object_get(answer, "advice")), "--max-overhead"));
+	cr_assert(strstr(json_string_value(json_object_get(answer, "advice")), "the default"));
+	cr_assert(strstr(json_string_value(json_object_get(answer, "question")),
+			 "trace every call? it costs about +35"));
+	cr_assert(ask("POST", "/v1/forecast", "{\"pid\": 7, \"max_overhead\": 5}") == 200);
+	cr_assert_str_eq(json_string_value(json_object_get(answer, "question")), "");
 	cr_assert(ask("POST", "/v1/forecast?pid=8", "") == 200);
 	cr_assert(json_is_null(json_object_get(answer, "forecast")));
 	cr_assert(strstr(json_string_value(json_object_get(answer, "text")), "no forecast"));

@@ -41,7 +41,7 @@ Test(forecast, of_a_busy_program)
 	cr_assert_float_eq(f.calls_per_s, 1e5 / own * 1e9, 1);
 	cr_assert_float_eq(f.count, (20e6 + slow) / own, 1e-9);
 	cr_assert(f.trace > (60e6 + slow) / own && f.trace < (60e6 + 3 * slow) / own);
-	cr_assert(strstr(forecast_advice(&f, f.trace), "--max-overhead 5"));
+	cr_assert(strstr(forecast_advice(&f, f.trace), "the default"));
 }
 
 /* A program that only makes calls has hardly any samples of its own: it is busy all the same. */
@@ -84,8 +84,8 @@ Test(forecast, as_text)
 
 	cr_assert_str_eq(forecast_text(&f, 0, text),
 			 "trace +150 % · count +100 % · count+samples +101 % · sample +0.3 % · "
-			 "--max-overhead 5: +5.0 %");
-	cr_assert(strstr(forecast_text(&low, 0, text), "--max-overhead 5: +1.2 %"), "%s", text);
+			 "the default +10 %");
+	cr_assert(strstr(forecast_text(&low, 0, text), "the default +1.2 %"), "%s", text);
 }
 
 Test(forecast, of_what_was_chosen)
@@ -97,11 +97,32 @@ Test(forecast, of_what_was_chosen)
 	cr_assert(forecast_cost(&none, &o) == 0);
 	o.max_overhead = 10;
 	cr_assert_float_eq(forecast_cost(&f, &o), 0.1, 1e-9);
+	o.exact = true;
+	cr_assert_float_eq(forecast_cost(&f, &o), 1.5, 1e-9);
 	o = (struct target_opts){.mode = {.mode = MODE_COUNT, .rate = 1000}};
 	cr_assert_float_eq(forecast_cost(&f, &o), 1.03, 1e-9);
 	o.mode.mode = MODE_SAMPLE;
 	cr_assert_float_eq(forecast_cost(&f, &o), 0.03, 1e-9);
 	cr_assert(!forecast_advice(&f, 0.02) && forecast_advice(&f, 0.3));
+}
+
+Test(forecast, asks_for_consent_to_what_costs_much)
+{
+	const struct forecast f = {true, true, 5e6, 5.94, 1.5}, low = {true, true, 5e6, 0.9, 0.5};
+	struct target_opts o;
+
+	target_opts_init(&o);
+	cr_assert_null(forecast_question(&f, &o, text));
+	o.exact = true;
+	o.mode.rate = 0;
+	cr_assert_null(forecast_question(&low, &o, text));
+	cr_assert_str_eq(forecast_question(&f, &o, text),
+			 "trace every call? it costs about +594 % of its own CPU time");
+	o.mode.mode = MODE_COUNT;
+	cr_assert_str_eq(forecast_question(&f, &o, text),
+			 "count every call? it costs about +150 % of its own CPU time");
+	o.mode.mode = MODE_SAMPLE;
+	cr_assert_null(forecast_question(&f, &o, text));
 }
 
 /* As the first, but every third call ends in a yield, and that costs ten times what a call does. */

@@ -104,6 +104,29 @@ Test(fold, what_does_not_fit_is_summed)
 	check_no_leaks();
 }
 
+/* Sums of the same contexts; nothing of what is one context. */
+Test(fold, whole_calls)
+{
+	_cleanup_(snapshot_freep) struct snapshot *sum = NULL;
+
+	for (unsigned int i = 1; i < 4; i++) {
+		_cleanup_(snapshot_freep) struct snapshot *s = child(i);
+
+		s->wholes = snapshot_alloc(s, s->nnodes, sizeof(*s->wholes));
+		s->wholes[1].y = s->wholes[2].x = 10;
+		s->wholes[4].y = 100;
+		assert_ok(snapshot_fold(&sum, s, i < 3 ? FOLD_MAX_NODES : 1));
+	}
+	for (uint32_t i = 0; i < sum->nnodes; i++) {
+		uint32_t func = sum->nodes[i].func;
+		bool is_main = func != SNAPSHOT_NONE && !strcmp(sum->funcs[func].name, "main");
+
+		cr_assert_eq(sum->wholes[i].y, is_main ? 220 : 0);
+	}
+	snapshot_free(TAKE_PTR(sum));
+	check_no_leaks();
+}
+
 Test(fold, one_target_only)
 {
 	_cleanup_(snapshot_freep) struct snapshot *sum = NULL, *none = snapshot_new();

@@ -209,6 +209,8 @@ static void fill_rest(struct snapshot *s)
 	s->measured = COLUMN_COUNTERS((1u << PYP_COUNTERS) - 1) | COLUMN_WAITS |
 		      column_group("memory") | COLUMN_BIT(COLUMN_gil_held_ns);
 	assert_ok(snapshot_reserve_columns(s, s->measured, s->nnodes));
+	s->wholes = snapshot_alloc(s, s->nnodes, sizeof(*s->wholes));
+	s->wholes[2] = (struct snapshot_whole){1e15, 2, 1e30, 4.25, 5};
 	for (uint32_t i = 0; i < s->nnodes; i++) {
 		for (int c = 0; c < COLUMNS; c++)
 			if (s->columns[c])
@@ -265,6 +267,7 @@ Test(load, everything)
 		cr_assert_eq(l->targets[0].waits.nother, 2);
 		cr_assert_eq(l->targets[0].children.failed, s->targets[0].children.failed);
 		cr_assert_eq(l->funcs[1].durations[1].max, 1001);
+		cr_assert_eq(memcmp(l->wholes, s->wholes, s->nnodes * sizeof(*s->wholes)), 0);
 	}
 	check_no_leaks();
 }
@@ -446,6 +449,13 @@ Test(load, wrong_in_every_way)
 		{"\"calls\":1", "\"cells\":1"},
 		{"\"self\":{", "\"self\":[{"},
 		{"\"self\":{\"cpu\"", "\"self\":{\"c\""},
+		{"\"calls\":1,", "\"calls\":1,\"whole\":7,"},
+		{"\"calls\":1,", "\"calls\":1,\"whole\":[1,1,1,1],"},
+		{"\"calls\":1,", "\"calls\":1,\"whole\":[1,1,1,1,null],"},
+		{"\"calls\":1,", "\"calls\":1,\"whole\":[1,1,1,1,\"1\"],"},
+		{"\"calls\":1,", "\"calls\":1,\"whole\":[1,-1,1,1,1],"},
+		{"\"calls\":1,", "\"calls\":1,\"whole\":[1,1,1e31,1,1],"},
+		{"\"calls\":1,", "\"calls\":1,\"whole\":[1,1,1,1e999,1],"},
 		{"\"calls\":1,\"inflight\":0", "\"calls\":1,\"inflight\":4294967296"},
 		{"\"calls\":1,\"inflight\":0", "\"calls\":1,\"inflight\":4294967295"},
 		{"\"line\":1,", "\"line\":2147483648,"},

@@ -183,7 +183,10 @@ Test(pseudo, other_figures)
 	assert_ok(snapshot_reserve_columns(s, COLUMN_BIT(COLUMN_vcsw), s->nnodes));
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		s->columns[COLUMN_vcsw][i] = 10 + i;
+	s->wholes = snapshot_alloc(s, s->nnodes, sizeof(*s->wholes));
+	s->wholes[5].y = 3;
 	assert_ok(snapshot_pseudo(s));
+	cr_assert(s->wholes[5].y == 3 && s->wholes[6].y == 0);
 	check_row(s, SNAPSHOT_WAIT, 0, 0);
 	check_row(s, SNAPSHOT_OUTSIDE, 0, 5);
 	cr_assert_eq(s->nnodes, 7);

@@ -125,6 +125,31 @@ Test(since, interval)
 	cr_assert(!b->targets[1].since, "it was attached after the first snapshot");
 }
 
+Test(since, whole_calls)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build(early), *b = build_late(),
+						  *copy = NULL;
+
+	a->wholes = snapshot_alloc(a, a->nnodes, sizeof(*a->wholes));
+	b->wholes = snapshot_alloc(b, b->nnodes, sizeof(*b->wholes));
+	a->wholes[1] = (struct snapshot_whole){1, 2, 3, 4, 5};
+	b->wholes[1] = (struct snapshot_whole){10, 20, 30, 40, 4.999};
+	b->wholes[3] = (struct snapshot_whole){1, 1, 1, 1, 1};
+	copy = snapshot_copy(b);
+	cr_assert_eq(memcmp(copy->wholes, b->wholes, b->nnodes * sizeof(*b->wholes)), 0);
+	assert_ok(snapshot_subtract(copy, a));
+	cr_assert(copy->wholes[1].x == 9 && copy->wholes[1].y == 18 && copy->wholes[1].x2 == 27);
+	cr_assert(copy->wholes[1].xy == 36 && copy->wholes[1].y2 == 0);
+	cr_assert_eq(copy->wholes[3].x, 1);
+	a->wholes = NULL;
+	assert_ok(snapshot_subtract(b, a));
+	cr_assert_eq(b->wholes[1].x, 10);
+	snapshot_free(TAKE_PTR(a));
+	snapshot_free(TAKE_PTR(b));
+	snapshot_free(TAKE_PTR(copy));
+	check_no_leaks();
+}
+
 /* Nothing is subtracted from targets that were cleared or attached again. */
 Test(since, other_recordings_keep_their_figures)
 {

@@ -17,6 +17,7 @@ static const char *const example = "target 42\n"
 Test(merge_threads, adds_equal_paths)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example), *m = NULL;
+	_cleanup_free_ uint32_t *into = NULL;
 	const struct snapshot_node *n;
 
 	s->adding.nodes.cap = 1;
@@ -27,7 +28,7 @@ Test(merge_threads, adds_equal_paths)
 	s->measured = COLUMN_BIT(COLUMN_vcsw);
 	assert_ok(snapshot_reserve_columns(s, s->measured, s->nnodes));
 	s->adding.known_funcs = s;
-	assert_ok(merge_threads(s, NULL, &m));
+	assert_ok(merge_threads(s, NULL, &m, &into));
 	s->adding.known_funcs = NULL;
 	cr_assert(!m->adding.known_funcs, "it belongs to the other one");
 	cr_assert(m->nthreads == 1 && m->nnodes == 4 && m->threads[0].root == 0);
@@ -44,17 +45,21 @@ Test(merge_threads, adds_equal_paths)
 	cr_assert(n[0].min[SNAPSHOT_CPU] == UINT64_MAX && n[0].max[SNAPSHOT_CPU] == 0);
 	cr_assert(!m->measured && !m->columns[COLUMN_vcsw]);
 	cr_assert_eq(m->adding.nodes.cap, 0);
+	cr_assert(into[0] == 0 && into[3] == 0 && into[4] == 3 && into[5] == 1 && into[6] == 2);
 }
 
 Test(merge_threads, only_selected_threads)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build(example), *m = NULL;
 	const struct view_filter filter = {.tid = 43};
+	uint32_t *into = NULL;
 
-	assert_ok(merge_threads(s, &filter, &m));
+	assert_ok(merge_threads(s, &filter, &m, &into));
 	cr_assert(m->nnodes == 4 && m->nodes[1].func == s->nodes[s->threads[1].root + 1].func);
 	cr_assert_eq(m->nodes[1].calls, 1);
 	cr_assert(m->nodes[1].min[SNAPSHOT_CPU] == 1000 && m->nodes[0].yields == 0);
+	cr_assert(into[0] == SNAPSHOT_NONE && into[s->threads[1].root] == 0);
+	free(into);
 	snapshot_free(TAKE_PTR(s));
 	snapshot_free(TAKE_PTR(m));
 	check_no_leaks();

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Calls per call of the caller as text: see calls_text.h. */
+#include "format/calls_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LEAST 0.001 /* smaller figures and errors are not distinguished */
+
+/* Rounded to so many digits, or to whole numbers, which are never written as powers of ten. */
+static void add_figure(char text[CALLS_TEXT_MAX], const char *sign, double n, int digits)
+{
+	size_t len = strlen(text);
+
+	if (n < pow(10, digits) - 0.5)
+		snprintf(text + len, CALLS_TEXT_MAX - len, "%s%.*g", sign, digits, n);
+	else
+		snprintf(text + len, CALLS_TEXT_MAX - len, "%s%.0f", sign, n);
+}
+
+const char *calls_text(const struct per_call *p, char text[CALLS_TEXT_MAX])
+{
+	text[0] = '\0';
+	if (p->calls < 0)
+		return text;
+	add_figure(text, p->calls < LEAST ? "<" : "", fmax(p->calls, LEAST), 3);
+	if (p->error > 0)
+		add_figure(text, " +-", fmax(p->error, LEAST), 2);
+	return text;
+}
