@@ -13,10 +13,10 @@
  * 	begun by a callee's end		number of its callees' calls that have ended
  *
  * The only additional count at run time is that of ends that were suspensions, if they cost a
- * different amount. The number of intervals of a context is the number of begins. The slowdown
- * after a hit depends on the interval's length, which is assumed to be equal for all of them. Only
- * self times are corrected. Cumulative times derive from them, so callers at all levels become
- * correct as well; a thread's total remains the sum over its contexts.
+ * different amount. The slowdown after hits is subtracted by solve.c, and only if there are
+ * samples: the part of it that shows in a short function is in the cost of a hit. Only self times
+ * are corrected. Cumulative times derive from them, so callers at all levels become correct as
+ * well; a thread's total remains the sum over its contexts.
  *
  * From the shortest and the longest activation, the costs of their own two events are subtracted,
  * which is exact, and the mean cost of their callees' events, which is exact if each activation
@@ -84,29 +84,15 @@ static uint64_t caller_cost(const struct cost *c, struct ends callees)
 	       callees.instants * (c->before[COST_ENTER] + c->after[COST_ENTER]);
 }
 
-/* The additional time that a node needs because code runs more slowly after hits. */
-static uint64_t slowdown_cost(const struct cost *c, const struct snapshot_node *n, struct ends own,
-			      struct ends callees, uint64_t hits)
-{
-	uint64_t intervals = own.calls + callees.leaves + callees.yields + callees.instants;
-	uint64_t cpu = n->self[SNAPSHOT_CPU];
-
-	return cpu > hits ? (uint64_t)cost_slowdown(c, intervals, (double)(cpu - hits)) : 0;
-}
-
 static uint64_t node_cost(const struct work *w, uint32_t i)
 {
 	const struct snapshot_node *n = &w->s->nodes[i];
 	const struct cost *c = w->cost[n->thread];
 	struct ends own = ends_of(w->s, n);
-	uint64_t hits;
 
 	if (!c)
 		return 0;
-	if (is_pseudo(w->s, n))
-		return own_cost(c, own) + caller_cost(c, own);
-	hits = own_cost(c, own) + caller_cost(c, w->callees[i]);
-	return hits + slowdown_cost(c, n, own, w->callees[i], hits);
+	return own_cost(c, own) + caller_cost(c, is_pseudo(w->s, n) ? own : w->callees[i]);
 }
 
 static void take(uint64_t *from, uint64_t n)
@@ -219,12 +205,9 @@ static void scale_costs(struct work *w)
 
 		if (!t->beside.trace.of || !t->corrected)
 			continue;
-		/* samples include the slowdown; reconcile.c removes it */
 		for (uint32_t i = 0; i < t->beside.trace.n; i++)
 			samples += (double)t->beside.trace.of[i];
 		samples += (double)t->beside.trace.outside;
-		if (samples > 0)
-			t->cost.slowdown = 0;
 		for (uint32_t i = 0; i < s->nnodes; i++) {
 			if (w->target[s->nodes[i].thread] != t)
 				continue;

@@ -185,8 +185,6 @@ static json_t *overhead_json(const struct snapshot_target *t)
 	set(ret, "overhead_ns", provenance_integer(t->overhead_ns), &ok);
 	set(ret, "own_cpu_ns", provenance_integer(t->own_cpu_ns), &ok);
 	set(ret, "hit_ns", hits, &ok);
-	if (t->cost.known)
-		set(ret, "drag_ns", provenance_integer(t->cost.slowdown), &ok);
 	if (t->cost_scale > 0)
 		set(ret, "scale", json_real(t->cost_scale), &ok);
 	set(ret, "subtracted", json_boolean(t->corrected), &ok);

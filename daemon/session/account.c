@@ -12,22 +12,14 @@
 #include "session/tracee.h"
 #include "session/windowed.h"
 
-/* The cost per hit that window planning assumes until the calibration has finished. */
-static const struct cost cost_guess = {
-	.known = true,
-	.before = {350, 350, 350},
-	.after = {250, 250, 250},
-};
-
 struct cost tracee_cost(const struct tracee *t)
 {
-	return t->cost.known ? t->cost : cost_guess;
+	return t->cost.known ? t->cost : cost_guess(t->self_test_ns);
 }
 
 static double pair_of(const struct cost *c)
 {
-	return (double)c->before[COST_ENTER] + c->after[COST_ENTER] + c->before[COST_LEAVE] +
-	       c->after[COST_LEAVE];
+	return cost_hit(c, COST_ENTER) + cost_hit(c, COST_LEAVE);
 }
 
 void tracee_take_cost(struct tracee *t)
@@ -41,6 +33,7 @@ void tracee_take_cost(struct tracee *t)
 	if (!c.known)
 		return;
 	t->cost_taken = true;
+	t->cost_of_other = false;
 	if (t->collector->costs_change && pair_of(&before) > 0)
 		t->collector->costs_change(t, pair_of(&c) / pair_of(&before));
 	t->cost = c;

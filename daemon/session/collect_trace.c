@@ -6,8 +6,6 @@
 #include "session/collector.h"
 #include "session/tracee.h"
 
-#define SAMPLES_LEAST 20
-
 static int trace_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 {
 	int r = collector_attach(t, ret_ts, diag);
@@ -25,16 +23,10 @@ static void trace_interrupt(struct tracee *t, uint64_t ts)
 	tracee_cease(t, ts);
 }
 
-/*
- * On a machine that is too busy for the calibration, costs are unknown. The number of samples in the
- * probes' own time shows what hits cost in all, and a usual cost how it is distributed.
- */
 static void trace_report(const struct tracee *t, struct snapshot_target *slot)
 {
 	collector_report_samples(t, slot);
 	collector_pace_report(t, slot);
-	if (!slot->cost.known && slot->estimate.of_probes >= SAMPLES_LEAST)
-		slot->cost = tracee_cost(t);
 }
 
 const struct collector collector_trace = {

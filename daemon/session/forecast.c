@@ -18,33 +18,23 @@
 #define RATE_LOW  99
 #define ADVISE	  0.25
 
-/* The cost of a hit on an instruction that the kernel must single-step, in ns. */
-#define STEPPED_NS 14000
-
 bool forecast_suffices(const struct forecast_reading *r)
 {
 	return r->samples >= ENOUGH;
 }
 
-static double enter_ns(const struct cost *c)
+static struct cost cost_of(const struct forecast_reading *r)
 {
-	return c->known ? cost_enter(c) : 600;
-}
-
-static double leave_ns(const struct cost *c)
-{
-	return c->known ? (double)c->before[COST_LEAVE] + c->after[COST_LEAVE] : 600;
-}
-
-static double yield_ns(const struct cost *c)
-{
-	return c->known ? (double)c->before[COST_YIELD] + c->after[COST_YIELD] : STEPPED_NS;
+	return r->cost.known ? r->cost : cost_guess(0);
 }
 
 /* Returns the mean cost of the end of a call, in ns. */
 static double end_ns(const struct forecast_reading *r)
 {
-	return (1 - r->yields) * leave_ns(&r->cost) + r->yields * yield_ns(&r->cost);
+	const struct cost c = cost_of(r);
+	const double yield = r->cost.known ? cost_hit(&c, COST_YIELD) : COST_STEPPED_NS;
+
+	return (1 - r->yields) * cost_hit(&c, COST_LEAVE) + r->yields * yield;
 }
 
 /*
@@ -54,7 +44,8 @@ static double end_ns(const struct forecast_reading *r)
  */
 static double pair_ns(const struct forecast_reading *r, double hit)
 {
-	const double enter = enter_ns(&r->cost), pair = enter + end_ns(r),
+	const struct cost c = cost_of(r);
+	const double enter = cost_enter(&c), pair = enter + end_ns(r),
 		     as_counted = hit / enter * pair;
 
 	return r->cost.known ? (as_counted + pair) / 2 : as_counted;
@@ -79,12 +70,13 @@ struct forecast forecast_of(const struct forecast_reading *r)
 	 */
 	double seen = (double)(r->samples ? r->samples : 1) * r->period_ns;
 	double calls = (double)r->calls, hit, hits, cold, each, own;
+	const struct cost c = cost_of(r);
 	struct forecast f = {.measured = true};
 
 	if (r->samples < LEAST && r->samples + r->of_probes < ENOUGH)
 		return f;
 	hit = r->of_probes >= OF_PROBES && r->calls ? (double)r->of_probes * r->period_ns / calls
-						    : enter_ns(&r->cost);
+						    : cost_enter(&c);
 	hits = pair_ns(r, hit);
 	cold = cost_cold(hit);
 	each = cost_each(hit) * calls;

@@ -477,6 +477,8 @@ static void take_over(const struct tracee *from, struct tracee *t)
 	tracee_set_opts(t, &from->opts);
 	memcpy(t->self_test, from->self_test, sizeof(t->self_test));
 	t->cost = from->cost;
+	t->cost_of_other = from->cost_of_other;
+	t->self_test_ns = from->self_test_ns;
 	t->calibration = calibration_share(from->calibration);
 	t->opcodes = opcodes_share(from->opcodes);
 }

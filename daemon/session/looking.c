@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Targets that are being attached, each in steps: a helper process inspects it and plans the probes,
- * another one runs the self-test, a third one measures the probes' cost if that has to be known from
- * the beginning. Meanwhile a thread loads the BPF programs. Then the target is sampled for a moment, and
- * its calls are counted for another one, which gives the forecast. Every step only waits for
- * descriptors and timers in the event loop, so clients and other targets are served meanwhile, and it
- * can be cancelled in every step.
+ * Targets that are being attached, each in steps: a helper process inspects it and plans the
+ * probes, another one runs the self-test. Meanwhile a thread loads the BPF programs. Then the
+ * target is sampled for a moment, and its calls are counted for another one, which gives the
+ * forecast. Every step only waits for descriptors and timers in the event loop, so clients and
+ * other targets are served meanwhile, and it can be cancelled in every step.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,15 +23,14 @@
 enum looking_step {
 	LOOKING_PLANNING,
 	LOOKING_VERIFYING,
-	LOOKING_CALIBRATING,
 	LOOKING_LOADING_OBSERVERS,
 	LOOKING_SAMPLING,
 	LOOKING_FORECASTING,
 	LOOKING_LOADING,
 	LOOKING_PACING,
 };
-static const char *const step_names[] = {"planning", "verifying",   "calibrating", "loading",
-					 "sampling", "forecasting", "loading",	   "pacing"};
+static const char *const step_names[] = {"planning",	"verifying", "loading", "sampling",
+					 "forecasting", "loading",   "pacing"};
 
 struct looking {
 	struct sessions *set;
@@ -92,13 +90,6 @@ static bool await(struct looking *l, int fd, uint64_t deadline_ns)
 static bool await_verdict(struct looking *l)
 {
 	return await(l, tracee_verify_fd(l->tracee), tracee_verify_deadline(l->tracee));
-}
-
-static bool await_cost(struct looking *l)
-{
-	const struct calibration *c = l->tracee->calibration;
-
-	return await(l, calibration_fd(c), calibration_deadline(c));
 }
 
 /* Sample until the next change of the period, or the end. */
@@ -164,11 +155,6 @@ static bool go_on(struct looking *l)
 		if (!tracee_verified(l->tracee))
 			return await_verdict(l);
 		tracee_calibrate(l->tracee);
-		l->step = LOOKING_CALIBRATING;
-		/* fall through */
-	case LOOKING_CALIBRATING:
-		if (!tracee_calibrated(l->tracee))
-			return await_cost(l);
 		l->step = LOOKING_LOADING_OBSERVERS;
 		/* fall through */
 	case LOOKING_LOADING_OBSERVERS:
@@ -201,7 +187,6 @@ static bool is_waiting(struct looking *l)
 	case LOOKING_LOADING:
 		return !tracee_is_loaded(l->tracee);
 	case LOOKING_VERIFYING:
-	case LOOKING_CALIBRATING:
 		break;
 	}
 	return false;

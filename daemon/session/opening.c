@@ -157,12 +157,23 @@ static void check_collections(struct tracee *t, const struct verify_result *v)
 	add_text(t->self_test, sizeof(t->self_test), t->plan.gc_missing);
 }
 
+/* Valid as long as the target is being attached. */
+static struct verify_opts verify_opts_of(const struct tracee *t)
+{
+	return (struct verify_opts){.python = t->python,
+				    .plan = &t->plan,
+				    .target = t->target,
+				    .builtins = t->opts.builtins};
+}
+
 /* Wrong counts are worse than none. Every report states that the proof could not be made. */
 static int take_verdict(struct tracee *t, const struct selftest_result *result, struct diag *diag)
 {
 	const struct verify_result *v = &result->plan;
+	const struct verify_opts vo = verify_opts_of(t);
 
-	t->cost = v->cost;
+	t->cost = calibration_before(&vo, &t->cost_of_other);
+	t->self_test_ns = v->event_ns;
 	verify_text(v, t->self_test, sizeof(t->self_test));
 	check_collections(t, v);
 	if (result->has_builtins)
@@ -172,15 +183,6 @@ static int take_verdict(struct tracee *t, const struct selftest_result *result, 
 	return diag_set(diag, -EPROTO, PYP_EXIT_UNTRACEABLE,
 			"please report this build; --no-verify traces it all the same",
 			"this build of Python fails the self-test: %s", v->reason);
-}
-
-/* Valid as long as the target is being attached. */
-static struct verify_opts verify_opts_of(const struct tracee *t)
-{
-	return (struct verify_opts){.python = t->python,
-				    .plan = &t->plan,
-				    .target = t->target,
-				    .builtins = t->opts.builtins};
 }
 
 /* The self-test of what is about to be placed, if it is wanted; tracee_verified() takes the result. */
@@ -571,24 +573,19 @@ uint64_t tracee_verify_deadline(const struct tracee *t)
 	return selftest_deadline(t->selftest);
 }
 
-/* Cached costs were measured earlier. They are used until the new ones are known. */
+/* Costs from before are used until the new ones are known. */
 static void start_calibration(struct tracee *t)
 {
 	const struct verify_opts vo = verify_opts_of(t);
 
-	if (!t->calibration && t->collector->stacks)
-		t->calibration = calibration_start(&vo, !t->opts.verify);
+	if (!t->calibration && t->collector->stacks && t->opts.verify)
+		t->calibration = calibration_start(&vo);
 }
 
 void tracee_calibrate(struct tracee *t)
 {
 	if (t->prepared && !t->prepared_err && t->collector->windows)
 		start_calibration(t);
-}
-
-bool tracee_calibrated(const struct tracee *t)
-{
-	return !t->calibration || calibration_wait(t->calibration, 0);
 }
 
 static int check_prepared(const struct tracee *t, struct diag *diag)

@@ -14,8 +14,9 @@
 /* Returns whether the probe cost of the target is still being measured (just attached). */
 static bool lacks_cost(const struct tracee *t)
 {
-	return t->calibration && (!t->cost.known || !t->cost.latency_ps) &&
-	       !calibration_wait(t->calibration, 0);
+	const bool known = t->cost.known && t->cost.latency_ps && !t->cost_of_other;
+
+	return t->calibration && !known && !calibration_wait(t->calibration, 0);
 }
 
 static bool is_current(const struct tracee *t, uint64_t since_ns)

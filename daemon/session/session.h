@@ -96,7 +96,7 @@ void sessions_cancel_attaching(struct sessions *ss);
 /* A process that is being attached: sessions_look() has begun it and is not done. */
 struct session_attaching {
 	pid_t pid;
-	/* static: "planning", "verifying", "calibrating", "loading", "sampling" or "forecasting" */
+	/* static: "planning", "verifying", "loading", "sampling", "forecasting" or "pacing" */
 	const char *step;
 };
 /* The i-th; false: there are fewer. */

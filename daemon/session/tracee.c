@@ -634,13 +634,29 @@ static const char *mechanism_text(const struct tracee *t)
 				       : probe_mechanism_text(t->mechanism);
 }
 
+/* Its result, and where the cost of hits comes from that was not measured on this build. */
+static const char *self_test_text(const struct tracee *t, struct snapshot *s, bool costs)
+{
+	const char *source = t->self_test_ns > 0 ? "measured by the self-test" : "assumed";
+	char text[sizeof(t->self_test) + 64];
+
+	if (!costs || (t->cost.known && !t->cost_of_other))
+		return snapshot_str(s, t->self_test);
+	if (t->cost.known)
+		source = "measured on another build";
+	snprintf(text, sizeof(text), "%s; cost of a hit: %s", t->self_test, source);
+	return snapshot_str(s, text);
+}
+
 int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target *slot)
 {
 	char hex[PYTHON_BUILD_ID_HEX], warnings[sizeof(t->warning) + STRANGERS_TEXT];
+	struct cost cost;
 	uint64_t now;
 	double scale;
 
 	tracee_take_cost(t);
+	cost = t->collector->stacks ? tracee_cost(t) : t->cost;
 	if (t->state == SESSION_TRACING) {
 		sync_data(t);
 		tracee_runtimes(t);
@@ -665,7 +681,6 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.python_version = snapshot_str(s, t->python->version),
 		.build_id = snapshot_str(s, hex),
 		.mechanism = snapshot_str(s, mechanism_text(t)),
-		.self_test = snapshot_str(s, t->self_test),
 		.warnings = snapshot_str(s, warnings),
 		.mode = t->opts.mode.mode,
 		.builtins = t->opts.builtins,
@@ -684,7 +699,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 		.end_unix_ns = t->first_unix_ns + (now - t->first_ns),
 		.traced_ns = traced_until(t, now),
 		.decode_errors = t->decode_errors,
-		.cost = cost_scaled(&t->cost, scale),
+		.cost = cost_scaled(&cost, scale),
 		.cost_scale = scale,
 		.windows = tracee_windows(t, now),
 		.waits.gil_known = t->gils > 0,
@@ -693,6 +708,7 @@ int tracee_snapshot(struct tracee *t, struct snapshot *s, struct snapshot_target
 	tracee_losses(t, slot->losses);
 	if (t->collector->report)
 		t->collector->report(t, slot);
+	slot->self_test = self_test_text(t, s, slot->cost.known);
 	return profile_snapshot(t->profile, now, slot->pid, s, slot);
 }
 

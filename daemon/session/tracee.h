@@ -90,7 +90,9 @@ struct tracee {
 	uint64_t lost_hold_ns, until_ns, hold_gap_ns;
 	struct opcodes *opcodes;	 /* NULL: not needed so far */
 	struct calibration *calibration; /* NULL: not possible, or not needed */
-	struct cost cost;		 /* as far as known */
+	struct cost cost;		 /* as far as known: see tracee_cost */
+	bool cost_of_other;		 /* it was measured on another build */
+	double self_test_ns;		 /* of an event in the self-test; 0: not known */
 	bool has_started;		 /* tracing has begun, once at least */
 	bool cost_taken;		 /* the calibration's result is in it */
 	struct profile *profile;
@@ -196,11 +198,8 @@ void tracee_prepare(struct tracee *t);
 bool tracee_verified(struct tracee *t);
 int tracee_verify_fd(const struct tracee *t);
 uint64_t tracee_verify_deadline(const struct tracee *t);
-/* Then: begin to measure the probes' cost, if it must be known from the first window on.
- * calibrated: returns whether it is known or not needed; if false, call it again when
- * calibration_fd(t->calibration) is readable, or at its deadline. */
+/* Then: begin to measure the probes' cost, unless the target is sampled undisturbed before. */
 void tracee_calibrate(struct tracee *t);
-bool tracee_calibrated(const struct tracee *t);
 /*
  * Meanwhile: load the programs on a thread, with `observe` also those of the next two steps. These
  * may begin when observers_are_loaded, and tracee_open() does not wait for its own when is_loaded.
@@ -308,7 +307,11 @@ void tracee_sample_overhead(struct tracee *t);
 void tracee_update_cost(const struct tracee *t);
 void tracee_account_costs(struct tracee *t); /* the default account: each event has its cost */
 void tracee_costs_change(struct tracee *t, double times); /* and what belongs to it */
-struct cost tracee_cost(const struct tracee *t);	  /* as they were measured */
+/*
+ * The cost of hits as it was measured: on this build; until then on another one, or on average in
+ * the self-test; else a guess. Known.
+ */
+struct cost tracee_cost(const struct tracee *t);
 struct probe_latency tracee_latency(const struct tracee *t);
 /* Returns the number of samples dropped because they hit the probes' own time. */
 uint64_t tracee_traps(const struct tracee *t);

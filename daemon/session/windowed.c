@@ -454,11 +454,12 @@ static void windowed_describe(const struct tracee *t, uint64_t now, struct snaps
 
 static void windowed_report(const struct tracee *t, struct snapshot_target *slot)
 {
+	const struct cost cost = tracee_cost(t);
 	double error;
 
 	collector_report_samples(t, slot);
 	slot->cost_scale = times_of(&t->windowed, &error) * tracee_scale(t, NULL);
-	slot->cost = cost_scaled(&t->cost, slot->cost_scale);
+	slot->cost = cost_scaled(&cost, slot->cost_scale);
 }
 
 /* Times come from samples. */

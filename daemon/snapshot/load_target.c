@@ -49,8 +49,6 @@ static void read_overhead(struct loader *l, const json_t *v, struct snapshot_tar
 		read_hit(l, hits, "call", &t->cost, COST_ENTER);
 		read_hit(l, hits, "return", &t->cost, COST_LEAVE);
 		read_hit(l, hits, "yield", &t->cost, COST_YIELD);
-		if (json_object_get(v, "drag_ns"))
-			t->cost.slowdown = loader_get_u32(l, v, "drag_ns");
 	}
 	t->cost_scale = json_number_value(json_object_get(v, "scale"));
 	if (t->cost_scale < 0)

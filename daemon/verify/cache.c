@@ -20,7 +20,7 @@
 #include "verify/script.h"
 
 #define MAGIC	     "pyprofd-verify"
-#define CACHE_FORMAT 7u
+#define CACHE_FORMAT 8u
 #define TEXT_MAX     1024
 #define CACHE_SYSTEM "/var/cache/pyprofd"
 #define NAME_SIZE    64
@@ -33,9 +33,45 @@
 struct key {
 	uint64_t user;					    /* user of the target */
 	uint64_t owner, dev, ino, size, mtime_ns, ctime_ns; /* of the interpreter's file */
+	uint64_t kernel; /* a hash of it and the probe mechanism */
 };
 
-#define KEY_FIELDS 7
+#define KEY_FIELDS 8
+
+struct fnv {
+	uint64_t v;
+};
+
+#define FNV_BASIS UINT64_C(0xcbf29ce484222325)
+
+static void mix(struct fnv *h, const void *data, size_t n)
+{
+	const uint8_t *p = data;
+
+	for (size_t i = 0; i < n; i++)
+		h->v = (h->v ^ p[i]) * UINT64_C(0x100000001b3);
+}
+
+static uint64_t kernel_hash(void)
+{
+	struct fnv h = {FNV_BASIS};
+	struct utsname kernel = {0};
+	enum probe_mechanism by;
+	struct diag diag;
+
+	if (probe_check(&by, &diag) == 0)
+		mix(&h, &by, sizeof(by));
+	if (uname(&kernel) == 0) {
+		mix(&h, kernel.release, strlen(kernel.release));
+		mix(&h, kernel.version, strlen(kernel.version));
+	}
+	return h.v;
+}
+
+static uint64_t user_of(const struct verify_opts *o)
+{
+	return o->target ? o->target->identity.uid : geteuid();
+}
 
 static uint64_t ns_of(const struct statx_timestamp *t)
 {
@@ -57,13 +93,14 @@ static int key_of(const struct verify_opts *o, struct key *ret)
 	if ((st.stx_mask & want) != want)
 		return -EOPNOTSUPP;
 	*ret = (struct key){
-		.user = o->target ? o->target->identity.uid : geteuid(),
+		.user = user_of(o),
 		.owner = st.stx_uid,
 		.dev = makedev(st.stx_dev_major, st.stx_dev_minor),
 		.ino = st.stx_ino,
 		.size = st.stx_size,
 		.mtime_ns = ns_of(&st.stx_mtime),
 		.ctime_ns = ns_of(&st.stx_ctime),
+		.kernel = kernel_hash(),
 	};
 	return 0;
 }
@@ -75,32 +112,11 @@ static void file_name(const struct key *k, char out[NAME_SIZE])
 		 (unsigned long long)k->dev, (unsigned long long)k->ino);
 }
 
-struct fnv {
-	uint64_t v;
-};
-
-static void mix(struct fnv *h, const void *data, size_t n)
-{
-	const uint8_t *p = data;
-
-	for (size_t i = 0; i < n; i++)
-		h->v = (h->v ^ p[i]) * UINT64_C(0x100000001b3);
-}
-
-/* A hash of what the result depends on: plan, layout, test program, kernel, and probe mechanism. */
+/* A hash of what else the result depends on: plan, layout, and test program */
 static uint64_t subject(const struct python *py, const struct plan *plan)
 {
-	struct fnv h = {UINT64_C(0xcbf29ce484222325)};
-	struct utsname kernel = {0};
-	enum probe_mechanism by;
-	struct diag diag;
+	struct fnv h = {FNV_BASIS};
 
-	if (probe_check(&by, &diag) == 0)
-		mix(&h, &by, sizeof(by));
-	if (uname(&kernel) == 0) {
-		mix(&h, kernel.release, strlen(kernel.release));
-		mix(&h, kernel.version, strlen(kernel.version));
-	}
 	mix(&h, py->build_id, py->build_id_len);
 	mix(&h, &py->layout.bpf, sizeof(py->layout.bpf));
 	for (unsigned int i = 0; i < plan->nsites; i++) {
@@ -166,24 +182,23 @@ struct kept {
 	uint32_t *at;
 };
 
-#define KEPT_MAX (8 + 2 * COST_KINDS)
+#define KEPT_MAX (7 + 2 * COST_KINDS)
 
-static void key_list(const struct key *k, const char *names[KEY_FIELDS],
-		     uint64_t values[KEY_FIELDS])
+/* The key's fields, likewise */
+struct key_field {
+	const char *name;
+	uint64_t *at;
+};
+
+static void key_list(struct key *k, struct key_field ret[KEY_FIELDS])
 {
-	const struct {
-		const char *name;
-		uint64_t value;
-	} list[KEY_FIELDS] = {
-		{"user", k->user},	   {"owner", k->owner}, {"dev", k->dev},
-		{"inode", k->ino},	   {"size", k->size},	{"mtime-ns", k->mtime_ns},
-		{"ctime-ns", k->ctime_ns},
+	const struct key_field list[KEY_FIELDS] = {
+		{"user", &k->user},	    {"owner", &k->owner},   {"dev", &k->dev},
+		{"inode", &k->ino},	    {"size", &k->size},	    {"mtime-ns", &k->mtime_ns},
+		{"ctime-ns", &k->ctime_ns}, {"kernel", &k->kernel},
 	};
 
-	for (size_t i = 0; i < KEY_FIELDS; i++) {
-		names[i] = list[i].name;
-		values[i] = list[i].value;
-	}
+	memcpy(ret, list, sizeof(list));
 }
 
 static size_t kept_list(struct verify_result *v, uint32_t *known, struct kept ret[KEPT_MAX])
@@ -198,7 +213,6 @@ static size_t kept_list(struct verify_result *v, uint32_t *known, struct kept re
 		{"event-ns", &v->event_ns},
 		{"cost-known", known},
 		{"reference-ps", &v->cost.latency_ps},
-		{"slowdown", &v->cost.slowdown},
 	};
 	size_t n = sizeof(first) / sizeof(*first);
 
@@ -210,22 +224,27 @@ static size_t kept_list(struct verify_result *v, uint32_t *known, struct kept re
 	return n;
 }
 
-/* Check that the entry was stored for this key and subject. */
-static int parse_head(char **text, const struct key *key, uint64_t subject)
-{
-	const char *names[KEY_FIELDS];
-	uint64_t values[KEY_FIELDS], number;
+struct entry {
+	struct key key;
+	uint64_t subject;
+	struct verify_result result;
+};
 
-	key_list(key, names, values);
+static int parse_head(char **text, struct entry *ret)
+{
+	struct key_field fields[KEY_FIELDS];
+	uint64_t number;
+
+	key_list(&ret->key, fields);
 	if (take_number(text, MAGIC, &number) < 0 || number != CACHE_FORMAT)
 		return -EINVAL;
 	for (size_t i = 0; i < KEY_FIELDS; i++)
-		if (take_number(text, names[i], &number) < 0 || number != values[i])
+		if (take_number(text, fields[i].name, fields[i].at) < 0)
 			return -EINVAL;
-	return take_number(text, "subject", &number) < 0 || number != subject ? -EINVAL : 0;
+	return take_number(text, "subject", &ret->subject);
 }
 
-static int parse(char *text, const struct key *key, uint64_t subject, struct verify_result *ret)
+static int parse(char *text, struct entry *ret)
 {
 	struct verify_result v = {.verdict = VERIFY_RIGHT, .cached = true};
 	struct kept list[KEPT_MAX];
@@ -233,7 +252,7 @@ static int parse(char *text, const struct key *key, uint64_t subject, struct ver
 	size_t n = kept_list(&v, &known, list);
 	uint64_t number;
 
-	if (parse_head(&text, key, subject) < 0)
+	if (parse_head(&text, ret) < 0)
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++) {
 		if (take_number(&text, list[i].name, &number) < 0 || number > UINT32_MAX)
@@ -243,7 +262,7 @@ static int parse(char *text, const struct key *key, uint64_t subject, struct ver
 	if (take_number(&text, "end", &number) < 0 || (text && *text))
 		return -EINVAL;
 	v.cost.known = known;
-	*ret = v;
+	ret->result = v;
 	return 0;
 }
 
@@ -251,17 +270,17 @@ static size_t print(const struct verify_result *v, const struct key *key, uint64
 		    size_t size)
 {
 	struct verify_result copy = *v;
+	struct key key_copy = *key;
 	struct kept list[KEPT_MAX];
 	uint32_t known = v->cost.known;
 	size_t n = kept_list(&copy, &known, list);
-	const char *names[KEY_FIELDS];
-	uint64_t values[KEY_FIELDS];
+	struct key_field fields[KEY_FIELDS];
 	int at = snprintf(out, size, "%s %u\n", MAGIC, CACHE_FORMAT);
 
-	key_list(key, names, values);
+	key_list(&key_copy, fields);
 	for (size_t i = 0; i < KEY_FIELDS; i++)
-		at += snprintf(out + at, size - (size_t)at, "%s %llu\n", names[i],
-			       (unsigned long long)values[i]);
+		at += snprintf(out + at, size - (size_t)at, "%s %llu\n", fields[i].name,
+			       (unsigned long long)*fields[i].at);
 	at += snprintf(out + at, size - (size_t)at, "subject %llu\n", (unsigned long long)about);
 	for (size_t i = 0; i < n; i++)
 		at += snprintf(out + at, size - (size_t)at, "%s %u\n", list[i].name, *list[i].at);
@@ -278,15 +297,12 @@ static int identify(const struct verify_opts *o, struct key *key, char name[NAME
 	return 0;
 }
 
-int cache_load(const struct verify_opts *o, struct verify_result *ret)
+static int read_entry(int dir, const char *name, struct entry *ret)
 {
-	_cleanup_close_ int dir = open_dir(false), fd = -1;
-	char name[NAME_SIZE], text[TEXT_MAX];
-	struct key key = {0};
+	_cleanup_close_ int fd = -1;
+	char text[TEXT_MAX];
 	ssize_t n;
 
-	if (dir < 0 || identify(o, &key, name) < 0)
-		return -ENOENT;
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || !is_ours(fd, S_IFREG))
 		return -ENOENT;
@@ -294,7 +310,26 @@ int cache_load(const struct verify_opts *o, struct verify_result *ret)
 	if (n <= 0 || text[n - 1] != '\n' || memchr(text, 0, (size_t)n))
 		return -ENOENT;
 	text[n] = '\0';
-	return parse(text, &key, subject(o->python, o->plan), ret);
+	return parse(text, ret);
+}
+
+int cache_load(const struct verify_opts *o, struct verify_result *ret)
+{
+	_cleanup_close_ int dir = open_dir(false);
+	char name[NAME_SIZE];
+	struct key key = {0};
+	struct entry e = {0};
+	int r;
+
+	if (dir < 0 || identify(o, &key, name) < 0)
+		return -ENOENT;
+	r = read_entry(dir, name, &e);
+	if (r < 0)
+		return r;
+	if (memcmp(&e.key, &key, sizeof(key)) != 0 || e.subject != subject(o->python, o->plan))
+		return -EINVAL;
+	*ret = e.result;
+	return 0;
 }
 
 static bool is_before(const struct timespec *a, const struct timespec *b)
@@ -309,6 +344,17 @@ static bool is_of_user(const char *name, uint64_t user)
 	return *name >= '0' && *name <= '9' && strtoull(name, &end, 10) == user && *end == '-';
 }
 
+/* NULL: impossible */
+static DIR *list(int dir)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d && fd >= 0)
+		close(fd);
+	return d;
+}
+
 /*
  * Keep at most CACHE_ENTRIES entries: remove the oldest one, of the same user if possible, so that
  * a user with many interpreters does not displace other users' entries.
@@ -319,8 +365,7 @@ static void make_room(int dir, uint64_t user)
 	struct timespec oldest_at = {0};
 	bool mine = false;
 	unsigned int n = 0;
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = list(dir);
 
 	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
 		bool same = is_of_user(e->d_name, user);
@@ -339,8 +384,6 @@ static void make_room(int dir, uint64_t user)
 		(void)unlinkat(dir, oldest, 0);
 	if (d)
 		closedir(d);
-	else if (fd >= 0)
-		close(fd);
 }
 
 /* Write to another file and rename it, so that readers see complete entries only. */
@@ -369,6 +412,42 @@ struct cost cache_load_cost(const struct verify_opts *o)
 	struct verify_result v = {0};
 
 	return cache_load(o, &v) < 0 ? (struct cost){0} : v.cost;
+}
+
+/*
+ * Other users can disturb what is measured for them, as it runs as their user, and choose what
+ * their own interpreters do.
+ */
+static bool is_trusted(const struct key *k, const struct verify_opts *o)
+{
+	const bool mixed = o->target && o->target->identity.mixed;
+
+	return (k->user == 0 && k->owner == 0) || (!mixed && k->user == user_of(o));
+}
+
+struct cost cache_load_other_cost(const struct verify_opts *o)
+{
+	_cleanup_close_ int dir = open_dir(false);
+	const uint64_t kernel = kernel_hash();
+	struct timespec newest_at = {0};
+	struct cost newest = {0};
+	DIR *d = dir < 0 ? NULL : list(dir);
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+		struct entry entry = {0};
+		struct stat st;
+
+		if (e->d_name[0] == '.' || fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    is_before(&st.st_mtim, &newest_at) || read_entry(dir, e->d_name, &entry) < 0 ||
+		    !entry.result.cost.known || entry.key.kernel != kernel ||
+		    !is_trusted(&entry.key, o))
+			continue;
+		newest_at = st.st_mtim;
+		newest = entry.result.cost;
+	}
+	if (d)
+		closedir(d);
+	return newest;
 }
 
 void cache_store_cost(const struct verify_opts *o, const struct cost *cost)

@@ -26,6 +26,11 @@ void cache_store(const struct verify_opts *o, const struct verify_result *v);
 /* The probes' cost, stored together with a result. Unknown if there is no result or it has no
  * cost. */
 struct cost cache_load_cost(const struct verify_opts *o);
+/*
+ * The cost that was stored last on this kernel, with any interpreter: for the same user, or for
+ * root with a file of root. Unknown if there is none.
+ */
+struct cost cache_load_other_cost(const struct verify_opts *o);
 void cache_store_cost(const struct verify_opts *o, const struct cost *cost);
 
 #endif

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/reaper.h"
-#include "probe/calibrate.h"
 #include "probe/probe.h"
 #include "verify/cache.h"
 #include "verify/measure.h"
@@ -48,26 +47,21 @@ static struct cost learn_cost(const struct verify_opts *o)
 	return c;
 }
 
-static _Noreturn void helper_main(const struct verify_opts *o, bool synthetic, pid_t parent,
-				  int out)
+static _Noreturn void helper_main(const struct verify_opts *o, pid_t parent, int out)
 {
-	struct cost c = {0};
+	struct cost c;
 	ssize_t r;
 
 	if (separate_begin(o, parent, out) < 0)
 		_exit(1);
-	if (!synthetic) {
-		c = learn_cost(o);
-		cache_store_cost(o, &c);
-	}
-	if (!c.known)
-		c = calibrate_synthetic(&o->python->layout, o->plan);
+	c = learn_cost(o);
+	cache_store_cost(o, &c);
 	probe_end();
 	r = write(out, &c, sizeof(c));
 	_exit(r == sizeof(c) ? 0 : 1);
 }
 
-struct calibration *calibration_start(const struct verify_opts *opts, bool synthetic)
+struct calibration *calibration_start(const struct verify_opts *opts)
 {
 	_cleanup_(calibration_freep) struct calibration *c = calloc(1, sizeof(*c));
 	pid_t self = getpid();
@@ -82,7 +76,7 @@ struct calibration *calibration_start(const struct verify_opts *opts, bool synth
 	c->from = ends[0];
 	c->helper = fork();
 	if (c->helper == 0)
-		helper_main(opts, synthetic, self, ends[1]);
+		helper_main(opts, self, ends[1]);
 	close(ends[1]);
 	return c->helper > 0 ? TAKE_PTR(c) : NULL;
 }
@@ -125,17 +119,19 @@ bool calibration_wait(struct calibration *c, int ms)
 	return true;
 }
 
-int calibration_fd(const struct calibration *c)
-{
-	return c->from;
-}
-
-uint64_t calibration_deadline(const struct calibration *c)
-{
-	return c->deadline_ns;
-}
-
 struct cost calibration_result(const struct calibration *c)
 {
 	return c->cost;
+}
+
+struct cost calibration_before(const struct verify_opts *opts, bool *ret_other)
+{
+	struct cost own = cache_load_cost(opts), other;
+
+	*ret_other = false;
+	if (own.known)
+		return own;
+	other = cache_load_other_cost(opts);
+	*ret_other = other.known;
+	return other;
 }

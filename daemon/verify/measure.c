@@ -11,16 +11,12 @@
  * predictions. Therefore neither a loop in C nor an empty function is representative; the called
  * function has a body.
  *
- * The slowdown continues for a while after a hit: a function that runs longer before its next event
- * has more of it. So a second function runs longer and uses various operations. Its calls'
- * additional cost, in units of the probe-latency reference (which also varies), is the slowdown.
- *
  * Machines with other users vary in speed, even during this measurement. So each round is relative
  * to its own reference (base/cost.h), and to the present speed of the same loop without calls.
  *
- * There are four loops: calls of a function one after the other; nested calls; items of a
- * generator; calls of the longer function. With E and L for the cost of an entry and an end, before
- * (b) and after (a) the clock is read, the first three give:
+ * There are three loops: calls of a function one after the other; nested calls; items of a
+ * generator. With E and L for the cost of an entry and an end, before (b) and after (a) the clock
+ * is read, they give:
  *
  *    between entry and end of a call:    Ea + Lb
  *    from there to the next call:        La + Eb
@@ -37,7 +33,6 @@
  */
 #include "verify/measure.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +41,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "event/decode.h"
-#include "probe/calibrate.h"
 #include "probe/probe.h"
 #include "verify/scratch.h"
 
@@ -63,9 +57,6 @@
 /* The fraction of a nest level's time before the nested call: 0.68 to 0.76 of its instructions, on
  * four builds from 3.8 to 3.13 */
 #define DOWN 0.73
-
-/* A larger value is a measuring error. ns */
-#define SLOWDOWN_MAX 2000
 
 #define DONE "done "
 /* outliers: times the median */
@@ -96,27 +87,18 @@ static const char script_measure[] =
 	"    for i in range(n): yield i\n"
 	"def yields(n):\n"
 	"    for i in gen(n): pass\n"
-	"kept, words = {'a': 1, 'b': 2}, [3, 1, 2]\n"
-	"def longer(n):\n"
-	"    kept['a'] = n & 0xff; t = n, 'x', kept; a, b, c = t\n"
-	"    words[0] = words[1]; s = b + 'y'; k = len(words); x = c['b'] * 1.5\n"
-	"    if k > a or not s: n = ~n\n"
-	"    for _ in range(6): n = n * 3 & 0xffff\n"
-	"    return n\n"
-	"def longs(n):\n"
-	"    for i in range(n): longer(i)\n"
 	"def say(s): posix.write(1, s.encode() + b'\\n')\n"
 	"def wait(): return posix.read(0, 1)\n"
 	"def passes(f):\n"
 	"    t = time.perf_counter(); f(" STR(LOOPS) ")\n"
 	"    return (time.perf_counter() - t) * 1e12 / " STR(LOOPS) "\n"
-	"loops = loop, body, pairs, nest, yields, longs\n"
+	"loops = loop, body, pairs, nest, yields\n"
 	"for f in loops: f(2000)\n"
 	/* Interleaved, so that disturbances affect all of them. */
 	"found = [[passes(f) for f in loops] for i in range(41)]\n"
-	"say('ready %d %d %d %d %d %d' % tuple([sorted(of)[20] for of in zip(*found)]))\n"
+	"say('ready %d %d %d %d %d' % tuple([sorted(of)[20] for of in zip(*found)]))\n"
 	"while True:\n"
-	"    for f in pairs, nest, yields, longs:\n"
+	"    for f in pairs, nest, yields:\n"
 	"        if not wait(): posix._exit(0)\n"
 	"        f(" STR(LOOPS) "); say('" DONE "%d' % passes(body))\n";
 /* clang-format on */
@@ -145,12 +127,11 @@ struct measuring {
 	uint64_t last_ts;
 	struct sample_set times[PHASES][INTERVALS];
 	double untraced[PHASES], loop, body;
-	/* Of the current round: references, and the time of body */
-	struct probe_latency latencies[PHASES];
+	/* Of the current round: the reference, and the time of body */
+	struct probe_latency latency; /* in pairs */
 	double bodies;
 	struct cost rounds[ROUNDS];
-	double slowdowns[ROUNDS];
-	uint32_t n, nslowdowns;
+	uint32_t n;
 };
 
 static int interval_of(uint8_t first, uint8_t second)
@@ -229,9 +210,14 @@ static double middle(double *v, uint32_t n)
 	return sum / (n - 2 * quarter);
 }
 
-static uint64_t net(double whole, double passes)
+static uint32_t net(double whole, double passes)
 {
-	return whole > passes ? (uint64_t)(whole - passes + 0.5) : 0;
+	return whole > passes ? (uint32_t)(whole - passes + 0.5) : 0;
+}
+
+static uint32_t less(uint32_t whole, uint32_t part)
+{
+	return whole > part ? whole - part : 0;
 }
 
 struct cost measure_costs_of(const struct measure_means *m)
@@ -242,46 +228,23 @@ struct cost measure_costs_of(const struct measure_means *m)
 	double down = m->enter_enter - DOWN * m->untraced[PHASE_NEST];
 	double up = m->leave_leave - (1 - DOWN) * m->untraced[PHASE_NEST];
 	double item = m->untraced[PHASE_YIELDS] / 2;
+	struct cost c = {.known = inside > 0 && outside > 0 && down > 0 && up > 0};
+	uint32_t enter;
 
-	if (inside <= 0 || outside <= 0 || down <= 0 || up <= 0)
-		return (struct cost){0};
-	return calibration_cost(&(struct calibration_times){
-		.enter_leave = net(inside, 0),
-		.leave_enter = net(outside, 0),
-		.enter_enter = net(down + (inside + outside - down - up) / 2, 0),
-		.enter_yield = net(m->enter_yield, item),
-		.yield_enter = net(m->yield_enter, item),
-	});
-}
-
-double measure_slowdown_of(const struct measure_means *m)
-{
-	double call = m->enter_leave + m->leave_enter - m->untraced[PHASE_PAIRS];
-	double long_call = m->long_enter_leave + m->long_leave_enter - m->untraced[PHASE_LONGS];
-
-	if (m->enter_leave <= 0 || m->leave_enter <= 0 || m->latency <= 0 ||
-	    m->long_enter_leave <= 0 || m->long_leave_enter <= 0 || m->long_latency <= 0)
-		return NAN;
-	return long_call / m->long_latency - call / m->latency;
-}
-
-uint32_t measure_slowdown(double *v, uint32_t n, double interval_ns, uint32_t latency_ps)
-{
-	double part = cost_slowdown_part(interval_ns), slowdown;
-
-	if (n < ROUNDS_MIN || part <= 0)
-		return 0;
-	slowdown = middle(v, n) / part * latency_ps / 1e3;
-	return slowdown > 0 && slowdown < SLOWDOWN_MAX ? (uint32_t)(slowdown + 0.5) : 0;
-}
-
-static double latency_ns(const struct probe_latency *g)
-{
-	return g->n ? (double)g->ns / (double)g->n : 0;
+	if (!c.known)
+		return c;
+	enter = net(down + (inside + outside - down - up) / 2, 0);
+	c.before[COST_ENTER] = enter / 2;
+	c.after[COST_ENTER] = enter - enter / 2;
+	c.before[COST_LEAVE] = less(net(inside, 0), c.after[COST_ENTER]);
+	c.after[COST_LEAVE] = less(net(outside, 0), c.before[COST_ENTER]);
+	c.before[COST_YIELD] = less(net(m->enter_yield, item), c.after[COST_ENTER]);
+	c.after[COST_YIELD] = less(net(m->yield_enter, item), c.before[COST_ENTER]);
+	return c;
 }
 
 /* The cost in this round, with its reference. */
-static struct cost cost_of_round(struct measuring *m, double *ret_slowdown)
+static struct cost cost_of_round(struct measuring *m)
 {
 	double slower = m->body > 0 ? m->bodies / PHASES / m->body : 1;
 	struct measure_means means = {
@@ -293,18 +256,14 @@ static struct cost cost_of_round(struct measuring *m, double *ret_slowdown)
 		.leave_leave = set_mean(&m->times[PHASE_NEST][LEAVE_LEAVE]),
 		.enter_yield = set_mean(&m->times[PHASE_YIELDS][ENTER_YIELD]),
 		.yield_enter = set_mean(&m->times[PHASE_YIELDS][YIELD_ENTER]),
-		.long_enter_leave = set_mean(&m->times[PHASE_LONGS][ENTER_LEAVE]),
-		.long_leave_enter = set_mean(&m->times[PHASE_LONGS][LEAVE_ENTER]),
-		.long_latency = latency_ns(&m->latencies[PHASE_LONGS]),
-		.latency = latency_ns(&m->latencies[PHASE_PAIRS]),
 	};
 	struct cost ret;
 
 	for (int p = 0; p < PHASES; p++)
 		means.untraced[p] = slower * m->untraced[p];
 	ret = measure_costs_of(&means);
-	ret.latency_ps = (uint32_t)(1e3 * means.latency);
-	*ret_slowdown = measure_slowdown_of(&means);
+	if (m->latency.n)
+		ret.latency_ps = (uint32_t)(1000 * m->latency.ns / m->latency.n);
 	return ret;
 }
 
@@ -359,12 +318,8 @@ static void run_deinit(struct run *r)
 
 static int parse_untraced(struct measuring *m, const char *line)
 {
-	double *const to[] = {&m->loop,
-			      &m->body,
-			      &m->untraced[PHASE_PAIRS],
-			      &m->untraced[PHASE_NEST],
-			      &m->untraced[PHASE_YIELDS],
-			      &m->untraced[PHASE_LONGS]};
+	double *const to[] = {&m->loop, &m->body, &m->untraced[PHASE_PAIRS],
+			      &m->untraced[PHASE_NEST], &m->untraced[PHASE_YIELDS]};
 	char *end;
 
 	if (strncmp(line, "ready ", 6) != 0)
@@ -403,13 +358,10 @@ static int attach(struct run *r, const struct verify_opts *o)
 
 static void close_round(struct measuring *m, bool count)
 {
-	double slowdown;
-	struct cost c = cost_of_round(m, &slowdown);
+	struct cost c = cost_of_round(m);
 
 	if (count && c.known && c.latency_ps)
 		m->rounds[m->n++] = c;
-	if (count && !isnan(slowdown))
-		m->slowdowns[m->nslowdowns++] = slowdown;
 	for (int p = 0; p < PHASES; p++)
 		for (int i = 0; i < INTERVALS; i++)
 			m->times[p][i].n = 0;
@@ -430,14 +382,14 @@ static int run_phase(struct run *r, struct measuring *m, enum measure_phase phas
 	if (end == line + strlen(DONE))
 		return -1;
 	after = probe_latency(r->probe);
-	m->latencies[phase] = (struct probe_latency){after.ns - before.ns, after.n - before.n};
+	if (phase == PHASE_PAIRS)
+		m->latency = (struct probe_latency){after.ns - before.ns, after.n - before.n};
 	return probe_drain(r->probe, 0, on_record, m) < 0 ? -1 : 0;
 }
 
 static bool measured_enough(const struct measuring *m, uint64_t begun_ns)
 {
-	return m->n >= ROUNDS_MIN && m->nslowdowns >= ROUNDS_MIN &&
-	       clock_monotonic_ns() - begun_ns > ENOUGH_NS;
+	return m->n >= ROUNDS_MIN && clock_monotonic_ns() - begun_ns > ENOUGH_NS;
 }
 
 static int run_rounds(struct run *r, struct measuring *m)
@@ -455,22 +407,13 @@ static int run_rounds(struct run *r, struct measuring *m)
 	return 0;
 }
 
-/* The undisturbed time of the longer function, estimated from outside. */
-static double long_call_ns(const struct measuring *m)
-{
-	return m->untraced[PHASE_LONGS] - m->untraced[PHASE_PAIRS] + m->body - m->loop;
-}
-
 struct cost measure_cost(const struct verify_opts *o)
 {
 	_cleanup_(run_deinit) struct run run = {
 		.scratch = {.in = -1, .out = -1, .leash = -1, .pidfd = -1}};
 	_cleanup_free_ struct measuring *m = calloc(1, sizeof(*m));
-	struct cost c;
 
 	if (!m || start(&run, o, m) < 0 || attach(&run, o) < 0 || run_rounds(&run, m) < 0)
 		return (struct cost){0};
-	c = measure_typical(m->rounds, m->n);
-	c.slowdown = measure_slowdown(m->slowdowns, m->nslowdowns, long_call_ns(m), c.latency_ps);
-	return c;
+	return measure_typical(m->rounds, m->n);
 }

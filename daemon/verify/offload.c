@@ -155,8 +155,7 @@ static bool take_answer(const struct offload *o, struct verify_result *ret)
 	memcpy(&verdict, o->answer + offsetof(struct verify_result, verdict), sizeof(verdict));
 	if (verdict >= VERIFY_SKIPPED || !is_bool(o, offsetof(struct verify_result, cached)) ||
 	    !is_bool(o, offsetof(struct verify_result, grouped)) ||
-	    !is_bool(o, cost + offsetof(struct cost, known)) ||
-	    !is_bool(o, cost + offsetof(struct cost, synthetic)))
+	    !is_bool(o, cost + offsetof(struct cost, known)))
 		return false;
 	memcpy(ret, o->answer, sizeof(*ret));
 	if (!is_text(ret->reason, sizeof(ret->reason)) ||

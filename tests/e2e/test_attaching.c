@@ -3,6 +3,7 @@
  * Attaching is a state: several targets at a time, each with a step in the status, which is answered
  * meanwhile; it can be cancelled, and helper processes do what takes long.
  */
+#include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -265,4 +266,58 @@ Test(attaching, is_killed_with_the_daemon)
 {
 	launch_until_stopped(NULL, NULL);
 	pyprofd_kill(&d);
+}
+
+/*
+ * Where the cost of a hit comes from, as a report of the first process says; "": measured on its
+ * build.
+ */
+static void attached_cost_is(const char *verify, const char *source)
+{
+	char *report, *text;
+
+	free(ctl_ok(&d, "attach", "--max-overhead", "10", pids[0], verify, NULL));
+	report = ctl_ok(&d, "snapshot", "-f", "json", NULL);
+	text = strstr(report, "cost of a hit: ");
+	if (*source)
+		cr_assert(text && strncmp(text + 15, source, strlen(source)) == 0, "%.80s", text);
+	else
+		cr_assert(!text, "%.80s", text);
+	/* It is subtracted in any case. */
+	cr_assert(strstr(report, "\"hit_ns\":{") || strstr(report, "\"hit_ns\": {"));
+	free(report);
+	free(ctl_ok(&d, "detach", pids[0], NULL));
+}
+
+/* The only entry becomes that of another file. */
+static void make_entry_of_another(void)
+{
+	char dir[64], from[400], to[80];
+	DIR *list;
+	struct dirent *e;
+
+	snprintf(dir, sizeof(dir), "%s/pyprofd", cache);
+	list = opendir(dir);
+	cr_assert(list);
+	do
+		e = readdir(list);
+	while (e && e->d_name[0] == '.');
+	cr_assert(e);
+	snprintf(from, sizeof(from), "%s/%s", dir, e->d_name);
+	snprintf(to, sizeof(to), "%s/0-1-1", dir);
+	closedir(list);
+	assert_ok(rename(from, to));
+}
+
+/* If it cannot be measured, what was measured on another build is better than a guess. */
+Test(attaching, cost_of_a_hit)
+{
+	pyprofd_start(&d, NULL);
+	attached_cost_is("--no-verify", "assumed");
+	attached_cost_is(NULL, "");
+	attached_cost_is("--no-verify", "");
+	make_entry_of_another();
+	attached_cost_is("--no-verify", "measured on another build");
+	attached_cost_is(NULL, "");
+	pyprofd_shutdown(&d);
 }

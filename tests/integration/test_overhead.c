@@ -38,6 +38,9 @@ static void check_cost(const struct cost *c)
 	for (int k = 0; k < COST_KINDS; k++) {
 		uint32_t ns = c->before[k] + c->after[k];
 
+		/* Before 3.11, a yield is a return. */
+		if (k == COST_YIELD && !ns)
+			continue;
 		cr_assert(ns > 100 && ns < 100000, "%" PRIu32 " ns for a hit of kind %d", ns, k);
 	}
 }
@@ -51,7 +54,7 @@ static bool attempt(const char *exe)
 	traced_start(&t, exe, "run.py", "overhead", NULL);
 	truth = strtod(traced_answer(&t, "untraced"), NULL);
 	traced_expect(&t, "ready");
-	traced_attach(&t);
+	traced_attach_verified(&t);
 	traced_go(&t);
 	traced_expect(&t, "done");
 	s = traced_snapshot(&t);

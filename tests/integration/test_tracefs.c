@@ -249,8 +249,8 @@ static bool is_reached(struct traced *t, void *ctx)
 }
 
 /*
- * The daemon ends at various moments of its attach, also while the cost measurement has an event of
- * its own.
+ * The daemon ends at various moments of its attach, also while the self-test or the cost
+ * measurement has an event of its own.
  */
 Test(tracefs, nothing_remains_after_a_clean_end)
 {
@@ -263,7 +263,7 @@ Test(tracefs, nothing_remains_after_a_clean_end)
 	for (int i = 0; i < 4; i++) {
 		struct moment m = {.d = &d, .cpu = 0.02 * (1 << i)};
 
-		pyprofd_start(&d, "--no-verify", "--pid", pid_text(pid, t.pid), NULL);
+		pyprofd_start(&d, "--pid", pid_text(pid, t.pid), NULL);
 		traced_until(&t, is_reached, &m, "a moment of the attach");
 		pyprofd_shutdown(&d);
 	}

@@ -2,8 +2,7 @@
 /*
  * Interface between the planner and an instruction set with its calling convention. The planner
  * decodes only through this table. To add a back end: fill a struct arch in a file in this
- * directory, return it from arch_native(), and add its code specimens (plan/arch/specimen.h) and
- * its part of the BPF side (bpf/arch.bpf.h).
+ * directory, return it from arch_native(), and add its part of the BPF side (bpf/arch.bpf.h).
  */
 #ifndef PYPROF_PLAN_ARCH_ARCH_H
 #define PYPROF_PLAN_ARCH_ARCH_H

@@ -4,11 +4,8 @@
 
 #include "harness/test.h"
 
-static const struct cost known = {.known = true,
-				  .before = {400, 300, 0},
-				  .after = {500, 200, 5000},
-				  .slowdown = 80,
-				  .latency_ps = 120000};
+static const struct cost known = {
+	.known = true, .before = {400, 300, 0}, .after = {500, 200, 5000}, .latency_ps = 120000};
 
 Test(cost, goes_with_the_latency)
 {
@@ -18,7 +15,6 @@ Test(cost, goes_with_the_latency)
 	cr_assert_eq(c.after[COST_LEAVE], 250);
 	cr_assert_eq(c.before[COST_YIELD], 0);
 	cr_assert_eq(c.after[COST_YIELD], 6250);
-	cr_assert_eq(c.slowdown, 100);
 	cr_assert_eq(c.latency_ps, known.latency_ps, "it is still what they are measured by");
 }
 
@@ -81,24 +77,17 @@ Test(cost, learns_from_what_is_known_only)
 	cr_assert_eq(c.before[COST_ENTER], 7, "the newest, where they cannot be compared");
 }
 
-/* Converts the length of an interval without post-trap slowdown to the length with it, and back. */
-Test(cost, slowdown_of_intervals)
+/* By what a hit takes as far as known, such as where traps are slow. */
+Test(cost, guesses)
 {
-	const double without[] = {0, 50, 100, 150, 300, 600, 1000, 5000, 1e6};
-	const struct cost c = {.known = true, .slowdown = 200};
+	const struct cost usual = cost_guess(0), slow = cost_guess(6001);
 
-	for (size_t i = 0; i < sizeof(without) / sizeof(*without); i++) {
-		double slowdown = c.slowdown * cost_slowdown_part(without[i]);
-
-		cr_assert(slowdown >= 0 && slowdown <= 200);
-		cr_assert_float_eq(cost_slowdown(&c, 10, 10 * (without[i] + slowdown)),
-				   10 * slowdown, 100, "%.0f ns", without[i]);
+	cr_assert(usual.known && slow.known && usual.latency_ps == 0);
+	for (int k = 0; k < COST_KINDS; k++) {
+		cr_assert_eq(cost_hit(&usual, (enum cost_kind)k), 600);
+		cr_assert_eq(cost_hit(&slow, (enum cost_kind)k), 6001);
 	}
-	cr_assert_eq(cost_slowdown_part(100), 0, "that is in the hit's own cost");
-	cr_assert_gt(cost_slowdown_part(600), 0.7);
-	cr_assert_float_eq(cost_slowdown(&c, 1, 1e6), 200, 1e-6, "no more than all of it");
-	cr_assert_eq(cost_slowdown(&c, 0, 1e6), 0, "nothing was hit");
-	cr_assert_eq(cost_slowdown(&known, 3, 0), 0);
+	cr_assert_eq(usual.before[COST_LEAVE], usual.after[COST_LEAVE]);
 }
 
 /* Converts the length of intervals without hits to the length after hits, and back. */
@@ -124,13 +113,11 @@ Test(cost, undisturbed)
 /* A mark's program does less than a site's. It is slower afterwards, too. */
 Test(cost, of_marks)
 {
-	const struct cost unknown = {.before = {9000}},
-			  fast = {.known = true, .before = {200}, .after = {200}},
+	const struct cost fast = {.known = true, .before = {200}, .after = {200}},
 			  usual = {.known = true, .before = {303}, .after = {303}},
 			  shared = {.known = true, .before = {500}, .after = {500}},
 			  slow = {.known = true, .before = {3800}, .after = {3800}};
 
-	cr_assert_float_eq(cost_mark(&unknown), 410 * 1.18, 1e-9);
 	cr_assert_float_eq(cost_mark(&fast), 280 * 1.18, 1e-9);
 	cr_assert_float_eq(cost_mark(&usual), 391 * 1.18, 1e-9);
 	cr_assert_float_eq(cost_mark(&shared), 410 * 1.18, 1e-9);

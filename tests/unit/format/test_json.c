@@ -393,8 +393,7 @@ Test(json, targets)
 					   .other = other,
 					   .nother = 2,
 					   .pairs_dropped = 8};
-	t->cost = (struct cost){
-		.known = true, .before = {1, 2, 3}, .after = {4, 5, 6}, .slowdown = 7};
+	t->cost = (struct cost){.known = true, .before = {1, 2, 3}, .after = {4, 5, 6}};
 	t->cost_scale = 1.5;
 	t->overhead_ns = 2, t->own_cpu_ns = 8;
 	t->corrected = t->since = t->follows = true;
@@ -427,7 +426,7 @@ Test(json, targets)
 		     "{\"ratio\":0.25,\"overhead_ns\":2,\"own_cpu_ns\":8,"
 		     "\"hit_ns\":{\"call\":{\"before\":1,\"after\":4},\"return\":{"
 		     "\"before\":2,\"after\":5},\"yield\":{\"before\":3,\"after\":6}},"
-		     "\"drag_ns\":7,\"scale\":1.5,\"subtracted\":true,"
+		     "\"scale\":1.5,\"subtracted\":true,"
 		     "\"subtracted_cpu_ns\":10,\"subtracted_wall_ns\":20,\"clamped\":3}");
 	assert_dumps(target, "children",
 		     "{\"followed\":1,\"over_limit\":2,\"ended_first\":3,\"failed\":4}");

@@ -2,7 +2,6 @@
 /* The cost of a probe on an instruction, and the control flow after it. */
 #include "harness/test.h"
 #include "plan/arch/arch.h"
-#include "plan/arch/specimen.h"
 
 struct insn_case {
 	const char *text;
@@ -348,27 +347,4 @@ Test(insn, tags_that_are_removed)
 	cr_assert_not(insn_is_untagging(&in, &reg));
 	in = full(reg_, sizeof(reg_));
 	cr_assert_not(insn_is_untagging(&in, &reg));
-}
-
-/* ---- specimens ------------------------------------------------------------------------------ */
-
-Test(insn, specimens_cost_the_same)
-{
-	static const struct {
-		uint8_t code[2], insn;
-	} v[] = {
-		{{0x90}, 0x90},	      {{0x50}, 0x53},	    {{0x57}, 0x53}, {{0x41, 0x50}, 0x53},
-		{{0x41, 0x57}, 0x53}, {{0xe8}, 0xe8},	    {{0xe9}, 0x74}, {{0x0f, 0x84}, 0x74},
-		{{0x74}, 0x74},	      {{0x41, 0x58}, 0x74}, {{0x58}, 0x74},
-	};
-	const struct specimen *s;
-
-	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++)
-		for (unsigned int set = 0; set < SPECIMEN_SETS; set++) {
-			s = specimen_like(set, v[i].code, false);
-			cr_expect_eq((uint8_t)s->insn[0], v[i].insn, "%zu", i);
-			s = specimen_like(set, v[i].code, true);
-			cr_expect_eq((uint8_t)s->insn[0], 0x48, "%zu", i); /* mov rax, rdi */
-			cr_expect(set == 0 || s != specimen_like(set - 1, v[i].code, true));
-		}
 }

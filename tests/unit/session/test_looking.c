@@ -36,7 +36,6 @@ int tracee_look(pid_t pid, const struct target_opts *o, struct tracee **ret, str
 	t->opts = *o;
 	t->collector = collector_of(o);
 	t->inspect = (struct inspect *)(void *)t;
-	t->calibration = (struct calibration *)(void *)t;
 	alive++;
 	fds[begun++] = t->target->pidfd;
 	*ret = t;
@@ -62,11 +61,11 @@ bool tracee_looked(struct tracee *t)
 	return t->lost_hold;
 }
 
-static bool samples, counts, verifies, calibrates;
+static bool samples, counts, verifies;
 static unsigned int turns; /* changes of the time between two samples */
 static unsigned int prepared, moments, calibrations;
-/* Descriptors that are readable when a self-test, or measurement, has ended: of pids 11 and 12 */
-static int verdicts[2], costs[2];
+/* Descriptors that are readable when a self-test has ended: of pids 11 and 12 */
+static int verdicts[2];
 
 static bool is_readable(int fd)
 {
@@ -101,22 +100,6 @@ void tracee_calibrate(struct tracee *t)
 {
 	(void)t;
 	calibrations++;
-}
-
-int calibration_fd(const struct calibration *c)
-{
-	return costs[((const struct tracee *)(const void *)c)->target->pid - 11];
-}
-
-bool tracee_calibrated(const struct tracee *t)
-{
-	return !calibrates || is_readable(calibration_fd(t->calibration));
-}
-
-uint64_t calibration_deadline(const struct calibration *c)
-{
-	(void)c;
-	return UINT64_MAX / 2;
 }
 
 const struct collector *collector_of(const struct target_opts *o)
@@ -222,8 +205,7 @@ static void setup(void)
 	sessions_listen(&set, &listener);
 	for (int i = 0; i < 2; i++) {
 		verdicts[i] = eventfd(0, EFD_CLOEXEC);
-		costs[i] = eventfd(0, EFD_CLOEXEC);
-		cr_assert(verdicts[i] >= 0 && costs[i] >= 0);
+		cr_assert(verdicts[i] >= 0);
 	}
 }
 
@@ -233,7 +215,6 @@ static void teardown(void)
 	sd_event_unref(set.event);
 	for (int i = 0; i < 2; i++) {
 		close(verdicts[i]);
-		close(costs[i]);
 	}
 	cr_assert(alive == 0, "%u targets are left", alive);
 	check_no_leaks();
@@ -386,10 +367,13 @@ Test(looking, is_forecast)
 	teardown();
 }
 
-/* Self-test and measurement have steps of their own, in which the loop goes on. */
-Test(looking, is_verified_and_calibrated)
+/*
+ * The self-test has a step of its own, in which the loop goes on. The cost of hits is measured
+ * meanwhile.
+ */
+Test(looking, is_verified)
 {
-	verifies = calibrates = samples = true;
+	verifies = samples = true;
 	cr_assert(begin(11, 1) == -EINPROGRESS && begin(12, 1) == -EINPROGRESS);
 	end_inspection(0);
 	cr_assert(is_at(0, 11, "verifying") && attaches(1, 12) && prepared == 1);
@@ -397,13 +381,9 @@ Test(looking, is_verified_and_calibrated)
 	end_inspection(1);
 	cr_assert(is_at(1, 12, "verifying") && prepared == 2);
 	signal_fd(verdicts[1]);
-	run_until_at(1, 12, "calibrating");
-	signal_fd(costs[1]);
 	run_until_at(1, 12, "sampling");
 	cr_assert(is_at(0, 11, "verifying") && calibrations == 1);
 	signal_fd(verdicts[0]);
-	run_until_at(0, 11, "calibrating");
-	signal_fd(costs[0]);
 	run_until_at(0, 11, "sampling");
 	cr_assert(prepared == 2 && calibrations == 2 && reported == 0);
 	teardown();
@@ -412,17 +392,16 @@ Test(looking, is_verified_and_calibrated)
 /* Each step can be cancelled, which frees the target and what works for it. */
 Test(looking, is_cancelled_in_each_step)
 {
-	verifies = calibrates = true;
+	verifies = samples = true;
 	cr_assert(begin(11, 900) == -EINPROGRESS && begin(12, 900) == -EINPROGRESS);
 	end_inspection(0);
 	cr_assert(is_at(0, 11, "verifying") && looking_cancel(&set, 11) && alive == 1);
 	verifies = false;
 	end_inspection(1);
-	cr_assert(is_at(0, 12, "calibrating") && looking_cancel(&set, 12) && alive == 0);
+	cr_assert(is_at(0, 12, "sampling") && looking_cancel(&set, 12) && alive == 0);
 	cr_assert(reported == 2 && nothing_is_attached());
 	cr_assert(begin(11, 900) == -ECANCELED && begin(12, 900) == -ECANCELED);
 	signal_fd(verdicts[0]);
-	signal_fd(costs[1]);
 	cr_assert(sd_event_run(set.event, 0) >= 0);
 	cr_assert(reported == 2, "nobody listens any more");
 	teardown();
@@ -524,7 +503,7 @@ Test(looking, other_options_begin_anew)
 
 	cr_assert(begin(11, 1) == -EINPROGRESS && begin_with(&a) == -EINPROGRESS && begun == 1);
 	end_inspection(0);
-	cr_assert(!looking_take(&set, 11, &windowed), "it was not calibrated");
+	cr_assert(!looking_take(&set, 11, &windowed), "of another collector");
 	cr_assert(begin(11, 1) == -EINPROGRESS && begun == 2, "a failed take has dropped it");
 	end_inspection(1);
 	cr_assert(begin(11, 1) == 0 && begin_with(&b) == -EINPROGRESS && begun == 3);

@@ -316,50 +316,6 @@ Test(correct, unknown_costs_change_nothing)
 }
 
 /*
- * Ten long bodies, each of which continues after its callee, and twenty short ones; main waits most
- * of the time, which is not slowed down.
- */
-Test(correct, what_goes_on_after_a_hit_is_dragged)
-{
-	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
-							     "thread 42 43 worker\n"
-							     "main a.py:1 1 21000 9000000 1\n"
-							     "  f a.py:2 10 240000\n"
-							     "    g a.py:3 20 28200\n");
-	const uint64_t main_hits = 100 + 10 * 10 + 10 * 1000;
-	const uint64_t f_hits = 10 * 101 + 20 * 1010, g_hits = 20 * 101;
-	struct cost c = costs;
-
-	c.slowdown = s->targets[0].cost.slowdown = 80;
-	assert_ok(snapshot_correct(s));
-	cr_assert_eq(node(s, "main")->self[SNAPSHOT_CPU],
-		     21000 - main_hits -
-			     (uint64_t)cost_slowdown(&c, 11, (double)(21000 - main_hits)));
-	cr_assert_eq(9000000 - node(s, "main")->self[SNAPSHOT_WALL],
-		     21000 - node(s, "main")->self[SNAPSHOT_CPU], "the same on both clocks");
-	/* 30 intervals of 7 us: the full slowdown for each. */
-	cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], 240000 - f_hits - 30 * 80 + 1);
-	cr_assert_eq(node(s, "g")->self[SNAPSHOT_CPU],
-		     28200 - g_hits - (uint64_t)cost_slowdown(&c, 20, (double)(28200 - g_hits)));
-	cr_assert_lt(cost_slowdown(&c, 20, (double)(28200 - g_hits)), 20 * 80);
-	check_sums(s);
-	cr_assert(snapshot_valid(s));
-}
-
-Test(correct, no_drag_where_nothing_is_left)
-{
-	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\n"
-							     "thread 42 43 worker\n"
-							     "main a.py:1 1 100 100 1\n"
-							     "  f a.py:2 10 1010\n");
-
-	s->targets[0].cost.slowdown = 1000;
-	assert_ok(snapshot_correct(s));
-	cr_assert_eq(node(s, "f")->self[SNAPSHOT_CPU], 0);
-	check_sums(s);
-}
-
-/*
  * Reasons for waiting are scaled to what is left of it: in f 301 of 600 ns, where files and sockets are two thirds
  * of the largest one; in g nothing. The largest ones take what rounding leaves.
  */

@@ -120,7 +120,7 @@ Test(load, what_was_saved)
 		s->targets[0].unmatched = 2 * seed;
 		s->targets[0].cost.known = seed & 1;
 		if (seed & 1)
-			s->targets[0].cost.before[COST_LEAVE] = s->targets[0].cost.slowdown = seed;
+			s->targets[0].cost.before[COST_LEAVE] = seed;
 		s->targets[0].missed_switches = 5 * seed;
 		s->targets[0].corrected = seed & 1;
 		s->targets[0].subtracted[SNAPSHOT_WALL] = 3 * seed;
@@ -161,7 +161,6 @@ static void fill_target(struct snapshot *s, struct snapshot_target *t)
 		t->cost.before[k] = (uint32_t)n++;
 		t->cost.after[k] = (uint32_t)n++;
 	}
-	t->cost.slowdown = (uint32_t)n++;
 	t->cost_scale = 1.25;
 	t->overhead_ns = n++;
 	t->own_cpu_ns = n++;
@@ -267,7 +266,6 @@ Test(load, everything)
 		cr_assert_eq(l->targets[0].windows.all_cpu_ns, s->targets[0].windows.all_cpu_ns);
 		cr_assert_eq(l->targets[0].waits.nother, 2);
 		cr_assert_eq(l->targets[0].children.failed, s->targets[0].children.failed);
-		cr_assert_eq(l->targets[0].cost.slowdown, s->targets[0].cost.slowdown);
 		cr_assert_eq(l->funcs[1].durations[1].max, 1001);
 		cr_assert_eq(memcmp(l->wholes, s->wholes, s->nnodes * sizeof(*s->wholes)), 0);
 	}

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness/temp_dir.h"
@@ -23,7 +24,6 @@ static const struct verify_result right = {
 	.sites = 4,
 	.event_ns = 5,
 	.cost = {.known = true,
-		 .slowdown = 5,
 		 .before = {10, 11, 12},
 		 .after = {20, 21, UINT32_MAX},
 		 .latency_ps = 130000},
@@ -151,6 +151,99 @@ Test(cache, costs_come_later)
 	cache_store_cost(&opts, &cost);
 	assert_ok(cache_load(&opts, &v));
 	cr_assert(v.cost.known && v.cost.before[0] == 7 && v.events == right.events);
+}
+
+/* An entry of another file, with another cost, that was stored so many seconds ago */
+static void store_other(const char *file, const struct target *t, uint32_t before, time_t age)
+{
+	static struct python other;
+	const struct verify_opts o = {.python = &other, .plan = &plan, .target = t};
+	const time_t then = time(NULL) - age;
+	const struct timespec times[2] = {{.tv_sec = then}, {.tv_sec = then}};
+	struct verify_result v = right;
+	struct stat st;
+	char name[100];
+
+	other = py;
+	snprintf(other.file, sizeof(other.file), "%s", path_of(file));
+	write_file(other.file, file, 1);
+	assert_ok(stat(other.file, &st));
+	v.cost.before[0] = before;
+	v.cost.known = before;
+	cache_store(&o, &v);
+	snprintf(name, sizeof(name), DIR_NAME "/%u-%llx-%llx", t ? t->identity.uid : 0,
+		 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	assert_ok(utimensat(AT_FDCWD, path_of(name), times, 0));
+}
+
+static uint32_t other_cost(const struct target *t)
+{
+	const struct verify_opts o = {.python = &py, .plan = &plan, .target = t};
+	struct cost c = cache_load_other_cost(&o);
+
+	return c.known ? c.before[0] : 0;
+}
+
+static void forget_all(void)
+{
+	DIR *d = opendir(path_of(DIR_NAME));
+	struct dirent *e;
+	char name[300];
+
+	cr_assert(d);
+	while ((e = readdir(d))) {
+		snprintf(name, sizeof(name), DIR_NAME "/%.200s", e->d_name);
+		if (e->d_name[0] != '.')
+			assert_ok(unlink(path_of(name)));
+	}
+	closedir(d);
+}
+
+/* What was measured last, by anybody that is trusted. */
+Test(cache, costs_of_others)
+{
+	struct target first = {.identity.uid = 1000}, second = {.identity.uid = 1001};
+
+	cr_assert_eq(other_cost(NULL), 0, "no directory");
+	store_other("a", NULL, 100, 30);
+	cr_assert(!known() && other_cost(NULL) == 100);
+	store_other("b", NULL, 200, 20);
+	store_other("c", NULL, 0, 10);
+	store_other("d", NULL, 300, 40);
+	cr_assert_eq(other_cost(NULL), 200, "the newest that is known");
+	cr_assert_eq(other_cost(&first), 200, "root's");
+	store_other("e", &first, 400, 5);
+	cr_assert_eq(other_cost(&first), 400, "its own");
+	cr_assert(other_cost(&second) == 200 && other_cost(NULL) == 200,
+		  "another user's is not used");
+	first.identity.mixed = true;
+	cr_assert_eq(other_cost(&first), 200, "a set-user-id program");
+	forget_all();
+	write_file(path_of("f"), "", 0);
+	assert_ok(chown(path_of("f"), 1000, 1000));
+	store_other("f", NULL, 500, 5);
+	cr_assert(other_cost(NULL) == 500 && other_cost(&second) == 0,
+		  "root ran what is of another user");
+	forget_all();
+	for (const char *file = "abcdef"; *file; file++)
+		assert_ok(unlink(path_of((char[]){*file, '\0'})));
+}
+
+/* An entry from before the kernel was changed says nothing about hits of now. */
+Test(cache, costs_of_another_kernel)
+{
+	char text[1100], *at;
+	size_t n;
+
+	store();
+	cr_assert_eq(other_cost(NULL), 10);
+	n = read_file(path_of(FILE_NAME), text, sizeof(text) - 1);
+	text[n] = '\0';
+	at = strstr(text, "\nkernel ");
+	cr_assert(at);
+	at[8] = at[8] == '1' ? '2' : '1';
+	write_file(path_of(FILE_NAME), text, n);
+	cr_assert(!known() && other_cost(NULL) == 0);
 }
 
 Test(cache, only_right_verdicts)

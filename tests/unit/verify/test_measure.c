@@ -2,8 +2,6 @@
 /* The probes' costs from measured loops: built from known costs, these must come back. */
 #include "verify/measure.h"
 
-#include <math.h>
-
 #include "harness/test.h"
 
 /* An interpreter with these costs, seen as measure.c sees it. */
@@ -14,7 +12,7 @@ static struct measure_means means_of(const struct cost *c)
 	return (struct measure_means){
 		.loop = loop,
 		.body = loop + body,
-		.untraced = {loop + body + call, level, item, 0},
+		.untraced = {loop + body + call, level, item},
 		.enter_leave = c->after[COST_ENTER] + body + c->before[COST_LEAVE],
 		.leave_enter = c->after[COST_LEAVE] + loop + call + c->before[COST_ENTER],
 		.enter_enter = c->after[COST_ENTER] + down + c->before[COST_ENTER],
@@ -62,6 +60,22 @@ Test(measure, nonsense_is_not_known)
 	cr_assert(!measure_costs_of(&(struct measure_means){0}).known);
 }
 
+/* An entry that costs more than the whole of an interval leaves nothing to the end of the call. */
+Test(measure, costs_are_not_negative)
+{
+	struct measure_means m =
+		means_of(&(struct cost){.before = {600, 1, 0}, .after = {600, 1, 0}});
+	struct cost got;
+
+	m.enter_enter += 1000;
+	m.leave_leave = 30;
+	got = measure_costs_of(&m);
+	cr_assert(got.known);
+	cr_assert_eq(got.before[COST_LEAVE], 0);
+	cr_assert_eq(got.after[COST_LEAVE], 0);
+	cr_assert_eq(got.before[COST_YIELD], 0);
+}
+
 Test(measure, versions_without_yields_have_no_cost_of_them)
 {
 	struct measure_means m =
@@ -98,29 +112,4 @@ Test(measure, what_is_usual_is_in_latencies)
 	cr_assert_eq(c.after[COST_LEAVE], 260);
 	cr_assert_eq(c.after[COST_YIELD], 6500);
 	cr_assert(!measure_typical(rounds, n / 2 - 1).known, "too few");
-}
-
-/* Hits cost more in longs: by the ratio of the latencies, and by the slowdown. */
-Test(measure, drag_comes_back)
-{
-	const struct cost cost = {.known = true, .before = {420, 350, 0}, .after = {420, 200, 0}};
-	const double latency = 100, long_latency = 120, interval = 700, slowdown = 60;
-	struct measure_means m = means_of(&cost);
-	double v[MEASURE_ROUNDS];
-
-	m.latency = latency;
-	cr_assert(isnan(measure_slowdown_of(&m)), "nothing is known of longs");
-	m.long_latency = long_latency;
-	m.untraced[PHASE_LONGS] = interval + 50;
-	m.long_leave_enter = 50;
-	m.long_enter_leave = interval + (1390 + slowdown * cost_slowdown_part(interval)) *
-						long_latency / latency;
-	for (uint32_t i = 0; i < MEASURE_ROUNDS; i++)
-		v[i] = measure_slowdown_of(&m) + (i % 7 == 0 ? 5 : 0);
-	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS, interval, (uint32_t)(1000 * latency)), 60);
-	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS / 2 - 1, interval, 100000), 0, "too few");
-	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS, 50, 100000), 0, "that is not long");
-	for (uint32_t i = 0; i < MEASURE_ROUNDS; i++)
-		v[i] = -0.1;
-	cr_assert_eq(measure_slowdown(v, MEASURE_ROUNDS, interval, 100000), 0, "none");
 }

@@ -212,7 +212,6 @@ Test(offload, nonsense)
 	reject_byte(offsetof(struct verify_result, cached), 2);
 	reject_byte(offsetof(struct verify_result, grouped), 255);
 	reject_byte(cost + offsetof(struct cost, known), 7);
-	reject_byte(cost + offsetof(struct cost, synthetic), 2);
 	check_no_leaks();
 }
 
