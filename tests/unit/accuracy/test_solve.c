@@ -151,7 +151,7 @@ Test(reconcile, many_functions_agree_on_a_wrong_total)
 }
 
 /*
- * What a separate program computed from the description in reconcile.c. Rows: own, taken, samples, before,
+ * What a separate program computed from the description in solve.c. Rows: own, taken, samples, before,
  * intervals.
  */
 static const struct known {
