@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "accuracy/finish.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
-#include "accuracy/finish.h"
 
 #define PERIOD	 1000.0 /* ns */
 #define SLOWDOWN 150.0
