@@ -51,6 +51,7 @@ struct profile *profile_new(const struct profile_limits *limits, profile_resolve
 		return NULL;
 	p->tracing = true; /* profile_begin only sets the start time */
 	p->traces_calls = true;
+	p->accuracy.times = 1;
 	p->rb.max_depth = l.depth;
 	calltree_init(&p->rb.tree, l.nodes);
 	coros_init(&p->rb.coros);

@@ -673,7 +673,7 @@ static int take_rest(struct taker *t, struct snapshot_target *target)
 	t->calls = calls_estimate(e, &(struct calls_given){
 					     .rows = rows,
 					     .n = nrows,
-					     .hit_ns = cost_enter(&target->cost),
+					     .hit_ns = cost_enter(&target->cost) / p->accuracy.times,
 					     .times = p->accuracy.times,
 					     .error = p->accuracy.error,
 					     .period_ns = (double)target->estimate.period_ns,

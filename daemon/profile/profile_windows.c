@@ -34,8 +34,7 @@ void profile_fold(struct profile *p, const struct evidence_window *w)
 
 void profile_costs_change(struct profile *p, double times)
 {
-	p->evidence.all_taken *= times;
-	p->evidence.last.taken *= times;
+	evidence_costs_change(&p->evidence, times);
 }
 
 bool profile_is_light(const struct profile *p, uint64_t cpu_ns)
