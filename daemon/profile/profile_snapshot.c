@@ -409,8 +409,8 @@ static void take_figures(const struct taker *t, uint32_t i, struct snapshot_node
 	out->self[SNAPSHOT_CPU] = exact->cpu;
 	if (!p->windows || is_light(p))
 		out->self[SNAPSHOT_CPU] += tree->nodes[i].self[SNAPSHOT_CPU];
-	if (!p->windows)
-		out->self[SNAPSHOT_WALL] = tree->nodes[i].self[SNAPSHOT_WALL];
+	out->self[SNAPSHOT_WALL] =
+		p->windows ? out->self[SNAPSHOT_CPU] : tree->nodes[i].self[SNAPSHOT_WALL];
 	if (t->shares.sum)
 		out->self[SNAPSHOT_WALL] = out->self[SNAPSHOT_CPU] + t->shares.sum[i];
 }
