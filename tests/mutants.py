@@ -46,13 +46,13 @@ from concurrent.futures import ThreadPoolExecutor
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COPIED = ("Makefile", "bpf", "cli", "daemon", "include", "packaging", "tests")
 # Stages that do no I/O and that unit tests cover without a machine's help
-STAGES = ("counting", "estimate", "event", "format", "interval", "plan", "profile", "snapshot",
+STAGES = ("accuracy", "counting", "event", "format", "interval", "plan", "profile", "snapshot",
           "stack", "stats")
 # Plans damaged interpreters for minutes; `make check` runs it apart from the unit tests, too.
 LEFT_OUT = {"plan/test_damaged.c"}
 # Tests of other folders: profile/ passes events to these stages, and their tests use it; the location of the
 # GIL (plan/gil.c) is tested with what reads it.
-TESTED_BY = {"profile": ("stack", "counting", "estimate"), "plan": ("inspect",)}
+TESTED_BY = {"profile": ("stack", "counting", "accuracy"), "plan": ("inspect",)}
 
 # A program that does not end without using the CPU is stopped after this time.
 BLOCKED_S = 60

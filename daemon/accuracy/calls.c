@@ -15,8 +15,6 @@
 #include "accuracy/calls.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "accuracy/evidence_priv.h"
 #include "accuracy/progress.h"

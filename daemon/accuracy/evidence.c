@@ -273,8 +273,6 @@ int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs,
 	stolen = w.raw > given->cpu_ns ? given->cpu_ns / w.raw : 1;
 	w.raw *= stolen;
 	e->last.length = given->length_ns;
-	e->last.raw = w.raw;
-	e->last.taken = w.taken;
 	e->last.cpu = fmax(0, w.raw - times * cost_factor(&w, times * w.taken) * w.taken);
 	e->last.calls = w.events / 2;
 	progress_add_window(e);
@@ -326,6 +324,14 @@ void evidence_own_cpu(struct evidence *e, double ns)
 {
 	if (ns > 0)
 		e->own_cpu += ns;
+}
+
+void evidence_costs_change(struct evidence *e, double times)
+{
+	for (uint32_t i = 0; i < e->n; i++)
+		e->nodes[i].taken *= times;
+	for (uint32_t k = 0; k < e->last.n; k++)
+		e->last.nodes[k].taken *= times;
 }
 
 int evidence_sample(struct evidence *e, const struct calltree *tree, uint32_t node, uint64_t ns,

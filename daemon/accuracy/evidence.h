@@ -42,7 +42,6 @@ struct evidence_last {
 	double length; /* ns of the program's own time; 0: no window */
 	double weight; /* so far: represented time / length */
 	double cpu;    /* ns of all threads, without the probes' time */
-	double raw, taken; /* with it; and that time, from measured costs */
 	bool marked;	   /* marks were counted */
 	double calls, marks;
 };
@@ -91,8 +90,7 @@ struct evidence {
 	double gap_ns;	  /* after the last window, that no window represents yet */
 	double own_cpu;	  /* the target's CPU clock without the probes' time, outside of stretches */
 	double seen_cpu;  /* CPU time in windows */
-	double all_ns, all_cpu;	   /* time that windows represent, and their CPU time, weighted: */
-	double all_raw, all_taken; /* with the probes' time; and that time, from measured costs */
+	double all_ns, all_cpu;	  /* time that windows represent, and their CPU time, weighted */
 	uint64_t windows; /* number of windows that represent more than themselves */
 	double size, size2;		    /* sums over them, of CPU time and its square */
 	double calls;			    /* of all functions in all windows, weighted */
@@ -106,6 +104,8 @@ void evidence_clear(struct evidence *e);
 void evidence_gap(struct evidence *e, uint64_t ns);
 /* The target used ns of CPU time without probes, outside of stretches. */
 void evidence_own_cpu(struct evidence *e, double ns);
+/* The costs given to folds so far were wrong by this factor. */
+void evidence_costs_change(struct evidence *e, double times);
 
 /*
  * From now on, other marks are counted in windows, or none. Set the number of the earlier ones before. The

@@ -140,8 +140,6 @@ void last_raise(struct evidence *e, double ns)
 		raise_errors(e, from, last->weight);
 	e->all_ns += ns;
 	e->all_cpu += by * last->cpu;
-	e->all_raw += by * last->raw;
-	e->all_taken += by * last->taken;
 	e->calls += by * last->calls;
 	if (!last->marked)
 		return;

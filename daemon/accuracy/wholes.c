@@ -6,7 +6,6 @@
 #include "accuracy/wholes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 
@@ -21,8 +20,7 @@ void wholes_deinit(struct wholes *w)
 
 void wholes_clear(struct wholes *w)
 {
-	for (uint32_t i = 0; i < w->n; i++)
-		w->v[i].sums = (struct snapshot_whole){0};
+	w->n = w->ntouched = 0;
 }
 
 /* NULL: out of memory */
@@ -126,7 +124,7 @@ void wholes_fold(struct wholes *w, const struct calltree *tree)
 	for (uint32_t k = 0; k < w->ntouched; k++) {
 		const uint32_t i = w->touched[k], parent = tree->parents[i];
 		struct wholes_node *n = &w->v[i];
-		const double x = n->window.calls, y = n->window.ended;
+		const double x = (double)n->window.calls, y = (double)n->window.ended;
 		const double of = parent < w->n ? (double)w->v[parent].window.ended : 0;
 
 		n->sums.x += x;

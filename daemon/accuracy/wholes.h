@@ -16,7 +16,7 @@
 
 /* Numbers of calls of a node in whole calls of its parent, and of its own whole calls */
 struct wholes_pair {
-	uint32_t calls, ended;
+	uint64_t calls, ended;
 };
 
 struct wholes_node {
@@ -37,6 +37,7 @@ struct wholes {
 };
 
 void wholes_deinit(struct wholes *w);
+/* Forgets all figures, after a drop of each thread. */
 void wholes_clear(struct wholes *w);
 
 /*

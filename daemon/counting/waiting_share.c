@@ -16,6 +16,7 @@
 /* One thread. */
 struct division {
 	uint64_t left[WAITS];	/* waiting to be distributed */
+	uint64_t known[WAITS];	/* what is known of all contexts, also of waits that were traced */
 	uint64_t weight[WAITS]; /* sum of the weights, or of what is known */
 	bool by_known[WAITS];
 	uint64_t seen[WAITS];  /* weights so far ... */
@@ -92,6 +93,7 @@ static int take_node(struct sharing *s, uint32_t node)
 	for (int why = 0; why < WAITS; why++) {
 		if (add(s, node, (enum wait_reason)why, known_of(s, node, why)))
 			return -ENOMEM;
+		d->known[why] += known_of(s, node, why);
 		d->weight[why] += weight_of(s, node, why);
 	}
 	return 0;
@@ -124,7 +126,7 @@ static int share_rest(struct sharing *s, uint32_t i)
 		if (!d->left[why] || d->weight[why])
 			continue;
 		d->by_known[why] = true;
-		d->weight[why] = th->waiting.placed[why];
+		d->weight[why] = d->known[why];
 		if (!d->weight[why] &&
 		    add(s, th->waiting.rest, (enum wait_reason)why, d->left[why]))
 			return -ENOMEM;

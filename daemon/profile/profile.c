@@ -51,6 +51,7 @@ struct profile *profile_new(const struct profile_limits *limits, profile_resolve
 		return NULL;
 	p->tracing = true; /* profile_begin only sets the start time */
 	p->traces_calls = true;
+	p->accuracy.times = 1;
 	p->rb.max_depth = l.depth;
 	calltree_init(&p->rb.tree, l.nodes);
 	coros_init(&p->rb.coros);
@@ -275,9 +276,12 @@ static void apply_watched(struct profile *p, struct thread *th, const struct eve
 static void apply_whole(struct profile *p, struct thread *th, const struct event *e)
 {
 	const uint32_t depth = th->cur.depth, node = th->node;
+	const uint64_t switches = p->rb.stack_switches;
 
 	apply(p, th, e);
-	if (th->cur.depth == depth + 1)
+	if (p->rb.stack_switches != switches)
+		wholes_drop(&p->wholes, &th->whole);
+	else if (th->cur.depth == depth + 1)
 		wholes_enter(&p->wholes, &th->whole, th->node, depth + 1);
 	else if (th->cur.depth + 1 == depth)
 		wholes_leave(&p->wholes, &th->whole, node, depth);
@@ -358,13 +362,17 @@ static void apply_c_leave(struct profile *p, struct thread *th, const struct eve
 static void on_c_call(struct profile *p, const struct event *e)
 {
 	struct thread *th = charged_thread(p, e);
+	uint32_t depth;
 
 	if (!th)
 		return;
+	depth = th->cur.depth + (e->type == PYP_REC_C_ENTER) - (e->type == PYP_REC_C_LEAVE);
 	if (e->type != PYP_REC_C_LEAVE)
 		apply_c_enter(p, th, e);
 	if (e->type != PYP_REC_C_ENTER)
 		apply_c_leave(p, th, e);
+	if (th->cur.depth != depth) /* a correction */
+		wholes_drop(&p->wholes, &th->whole);
 	th->probes += p->hit_ns[e->type];
 }
 
@@ -433,6 +441,7 @@ static void chain_apply(struct profile *p, struct thread *th, uint64_t ts)
 		timing_charge(&p->rb.tree, th, ts);
 	}
 	rebuild_chain(&p->rb, th, th->chain, n, th->chain_flags & PYP_CHAIN_TRUNCATED);
+	wholes_drop(&p->wholes, &th->whole);
 	/* The thread had no event before this one, so its stack did not change until now. */
 	timing_charge(&p->rb.tree, th, ts);
 	th->on_cpu = true;
@@ -667,17 +676,19 @@ void profile_clear(struct profile *p, uint64_t ts)
 	calltree_clear(&p->rb.tree);
 	durations_clear(&p->rb.durations);
 	evidence_clear(&p->evidence);
-	wholes_clear(&p->wholes);
+	p->tail.n = 0;
 	waiting_clear(&p->waiting);
 	for (uint32_t i = 0; i < p->threads.n; i++) {
 		struct thread *th = p->threads.v[i];
 
+		wholes_drop(&p->wholes, &th->whole);
 		rebuild_replant(&p->rb, th);
 		timing_clear(th);
 		if (p->waiting.kept)
 			waiting_clear_thread(&p->waiting, th, ts);
 		th->start_ns = ts;
 	}
+	wholes_clear(&p->wholes);
 	p->rb.calls = p->rb.unmatched = p->rb.unseen = p->rb.unstarted = 0;
 	p->rb.stack_switches = p->rb.truncated = 0;
 	p->timing = (struct timing){0};

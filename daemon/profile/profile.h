@@ -127,7 +127,7 @@ bool profile_is_light(const struct profile *p, uint64_t cpu_ns);
 void profile_keep(struct profile *p, bool light);
 /*
  * Before a snapshot: whether the present stretch is light; hits take `times` the cost given, with this
- * relative standard error.
+ * relative standard error. The cost in the snapshot's target includes that.
  */
 void profile_set_accuracy(struct profile *p, bool light, double times, double error);
 /* From now on marks are counted in windows, or they are not: see evidence_count_marks(). */

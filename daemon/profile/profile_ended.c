@@ -2,7 +2,7 @@
 /*
  * Merging ended threads: see ended.h. A thread is merged when ENDED_APART others have ended after
  * it, unless something still refers to its contexts: counts that the next reading replaces
- * (counting/counts.c), or CPU time that the end of a window decides.
+ * (counting/counts.c), or what a window has shown that goes on.
  */
 #include "profile/profile_priv.h"
 
@@ -164,8 +164,8 @@ static bool fold_first(struct profile *p)
 
 void profile_fold_ended(struct profile *p)
 {
-	/* Counts that the next reading replaces are located by node. */
-	if (p->counts.nparts)
+	/* Counts that the next reading replaces, and what a window has shown, are located by node. */
+	if (p->counts.nparts || p->tail.end_ns)
 		return;
 	while (p->ended.napart > ENDED_APART)
 		if (!fold_first(p))

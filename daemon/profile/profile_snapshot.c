@@ -409,10 +409,25 @@ static void take_figures(const struct taker *t, uint32_t i, struct snapshot_node
 	out->self[SNAPSHOT_CPU] = exact->cpu;
 	if (!p->windows || is_light(p))
 		out->self[SNAPSHOT_CPU] += tree->nodes[i].self[SNAPSHOT_CPU];
-	if (!p->windows)
-		out->self[SNAPSHOT_WALL] = tree->nodes[i].self[SNAPSHOT_WALL];
+	out->self[SNAPSHOT_WALL] =
+		p->windows ? out->self[SNAPSHOT_CPU] : tree->nodes[i].self[SNAPSHOT_WALL];
 	if (t->shares.sum)
 		out->self[SNAPSHOT_WALL] = out->self[SNAPSHOT_CPU] + t->shares.sum[i];
+}
+
+/* Time since the last event. In windows, samples show it, and waiting without stretches. */
+static void add_extra(const struct taker *t, uint32_t i, struct snapshot_node *out)
+{
+	const uint64_t *extra = t->charged[i] ? t->extra[t->charged[i] - 1] : NULL;
+	const struct profile *p = t->p;
+
+	if (!extra || (p->windows && !p->stretch))
+		return;
+	out->self[SNAPSHOT_WALL] += extra[SNAPSHOT_WALL];
+	if (!p->windows || is_light(p))
+		out->self[SNAPSHOT_CPU] += extra[SNAPSHOT_CPU];
+	else
+		out->self[SNAPSHOT_WALL] -= extra[SNAPSHOT_CPU];
 }
 
 static int take_nodes(struct taker *t, uint32_t count)
@@ -438,9 +453,8 @@ static int take_nodes(struct taker *t, uint32_t count)
 		out->func = n->func == SNAPSHOT_NONE ? SNAPSHOT_NONE : t->func_map[n->func];
 		out->inflight = t->inflight[i];
 		take_figures(t, i, out);
+		add_extra(t, i, out);
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
-			if (t->charged[i] && (!t->p->windows || is_light(t->p)))
-				out->self[c] += t->extra[t->charged[i] - 1][c];
 			out->min[c] = n->min[c];
 			out->max[c] = n->max[c];
 		}
@@ -636,13 +650,13 @@ static int reserve_rest(struct taker *t)
 	struct snapshot *s = t->s;
 	const uint32_t have = s->rest ? t->first : 0, whole = s->wholes ? t->first : 0;
 
-	if (t->p->windows || s->rest)
-		s->rest = snapshot_grow(s, &s->adding.rest, s->rest, have, s->nnodes - have,
-					sizeof(*s->rest));
-	if (t->p->windows || s->wholes)
-		s->wholes = snapshot_grow(s, &s->adding.wholes, s->wholes, whole, s->nnodes - whole,
-					  sizeof(*s->wholes));
-	return t->p->windows && (!s->rest || !s->wholes) ? -ENOMEM : 0;
+	if (!t->p->windows && !s->rest)
+		return 0;
+	s->rest = snapshot_grow(s, &s->adding.rest, s->rest, have, s->nnodes - have,
+				sizeof(*s->rest));
+	s->wholes = snapshot_grow(s, &s->adding.wholes, s->wholes, whole, s->nnodes - whole,
+				  sizeof(*s->wholes));
+	return s->rest && s->wholes ? 0 : -ENOMEM;
 }
 
 /* What was not traced as it is: samples, and calls from windows. */
@@ -659,7 +673,7 @@ static int take_rest(struct taker *t, struct snapshot_target *target)
 	t->calls = calls_estimate(e, &(struct calls_given){
 					     .rows = rows,
 					     .n = nrows,
-					     .hit_ns = cost_enter(&target->cost),
+					     .hit_ns = cost_enter(&target->cost) / p->accuracy.times,
 					     .times = p->accuracy.times,
 					     .error = p->accuracy.error,
 					     .period_ns = (double)target->estimate.period_ns,

@@ -33,7 +33,8 @@ void profile_on_wait(struct profile *p, const struct event *e)
 	}
 	if (th->live && p->windows && e->ts >= p->window.begin_ts)
 		timing_pass(&p->rb.tree, th, e->ts, in);
-	waiting_switch(&p->waiting, th, e->ts, &e->u.sw, in);
+	if (p->waiting.kept)
+		waiting_switch(&p->waiting, th, e->ts, &e->u.sw, in);
 	gil_switch(&p->gils, &p->rb.tree, th, e->ts, &e->u.sw, in);
 }
 
@@ -73,7 +74,7 @@ void profile_wait_initial(struct profile *p, uint64_t ts, const struct initial_s
 	const bool unknown = !threads_find(&p->threads, initial->tid);
 	struct thread *th = profile_initial_thread(p, begin, initial);
 
-	if (!th || initial->running)
+	if (!th || initial->running || !p->waiting.kept)
 		return;
 	if (unknown)
 		waiting_initial(&p->waiting, th, begin, initial_node(p, th, initial));
@@ -97,6 +98,8 @@ void profile_wait_give(struct profile *p, struct thread *th, uint64_t ts)
 
 void profile_wait_take(struct profile *p, struct thread *th, uint64_t ts)
 {
+	if (!p->waiting.kept)
+		return;
 	if (th->os_cpu ? th->os_running : th->on_cpu)
 		waiting_stop(&p->waiting, th, ts);
 	else

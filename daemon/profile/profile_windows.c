@@ -34,8 +34,7 @@ void profile_fold(struct profile *p, const struct evidence_window *w)
 
 void profile_costs_change(struct profile *p, double times)
 {
-	p->evidence.all_taken *= times;
-	p->evidence.last.taken *= times;
+	evidence_costs_change(&p->evidence, times);
 }
 
 bool profile_is_light(const struct profile *p, uint64_t cpu_ns)
@@ -119,12 +118,16 @@ void profile_limit(struct profile *p, const struct profile_limit *l)
 
 bool profile_tail_begin(struct profile *p, uint64_t ts)
 {
-	const struct calltree *tree = &p->rb.tree;
-	const uint32_t n = calltree_ntouched(tree);
+	struct calltree *tree = &p->rb.tree;
 	struct evidence_exact *v = p->tail.shown;
+	uint32_t n;
 
 	if (!p->wholes.open)
 		return false;
+	for (uint32_t i = 0; i < p->threads.n; i++)
+		if (p->threads.v[i]->live)
+			timing_charge(tree, p->threads.v[i], ts);
+	n = calltree_ntouched(tree);
 	if (n)
 		v = array_room(v, &p->tail.cap, n, TAIL_FIRST, sizeof(*v));
 	if (n && !v)

@@ -65,8 +65,9 @@ static int flatten(struct snapshot *s)
 {
 	struct snapshot_node *nodes = snapshot_alloc(s, 2, sizeof(*nodes));
 	struct snapshot_func *func = snapshot_alloc(s, 1, sizeof(*func));
+	struct snapshot_rest *rest = s->rest ? snapshot_alloc(s, 2, sizeof(*rest)) : NULL;
 
-	if (!nodes || !func || flatten_columns(s) < 0)
+	if (!nodes || !func || (s->rest && !rest) || flatten_columns(s) < 0)
 		return -ENOMEM;
 	*func = (struct snapshot_func){.filename = "~", .name = "(truncated)", .pseudo = true};
 	nodes[0] = (struct snapshot_node){.parent = SNAPSHOT_NONE, .func = SNAPSHOT_NONE};
@@ -81,6 +82,8 @@ static int flatten(struct snapshot *s)
 		into->yields += n->yields;
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 			into->self[c] += n->self[c];
+		if (rest)
+			snapshot_add_rest(&rest[n->parent != SNAPSHOT_NONE], &s->rest[i]);
 	}
 	for (uint32_t i = 1; i < s->nthreads; i++)
 		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
@@ -97,6 +100,7 @@ static int flatten(struct snapshot *s)
 	s->targets[0].truncated += s->nnodes;
 	s->nodes = nodes;
 	s->nnodes = 2;
+	s->rest = rest;
 	s->wholes = NULL; /* no context is left that has a caller */
 	s->funcs = func;
 	s->nfuncs = 1;

@@ -457,13 +457,8 @@ static void add_columns(struct merger *m, const struct snapshot *s)
 	m->s->measured |= s->measured;
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		snapshot_add_columns(m->s, m->node_at[i], s, i);
-	for (uint32_t i = 0; i < s->nnodes && s->rest; i++) {
-		struct snapshot_rest *to = &m->s->rest[m->node_at[i]];
-
-		to->calls += s->rest[i].calls;
-		to->yields += s->rest[i].yields;
-		to->cpu += s->rest[i].cpu;
-	}
+	for (uint32_t i = 0; i < s->nnodes && s->rest; i++)
+		snapshot_add_rest(&m->s->rest[m->node_at[i]], &s->rest[i]);
 }
 
 static void add_wholes(struct merger *m, const struct snapshot *s)
@@ -572,7 +567,6 @@ static int make_room(struct merger *m, const struct snapshot *const *list, size_
 		const struct snapshot *s = list[i];
 
 		rest |= s->rest != NULL;
-
 		sum.targets += s->ntargets;
 		sum.threads += s->nthreads;
 		sum.funcs += s->nfuncs;

@@ -424,6 +424,13 @@ static inline uint64_t snapshot_figure(const struct snapshot *s, int column, uin
 	return s->columns[column] ? s->columns[column][node] : 0;
 }
 
+static inline void snapshot_add_rest(struct snapshot_rest *to, const struct snapshot_rest *r)
+{
+	to->calls += r->calls;
+	to->yields += r->yields;
+	to->cpu += r->cpu;
+}
+
 /* Adds the sums of other windows. */
 static inline void snapshot_add_whole(struct snapshot_whole *to, const struct snapshot_whole *w)
 {

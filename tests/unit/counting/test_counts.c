@@ -346,6 +346,9 @@ Test(tally, errors_of_samples)
 	check_no_leaks();
 }
 
+/* All CPU time is of samples, each of which stands for 10 ns. */
+static const struct samples_cpu all_cpu = {.of = NULL, .period_ns = 10};
+
 /* Of the functions in the order f, g, h; each with the figures TOT and CUM of both clocks. */
 static void expect_variances(struct snapshot *s, const double (*v)[SNAPSHOT_FIGURES])
 {
@@ -380,12 +383,37 @@ Test(tally, errors_of_samples_and_waiting)
 		{-1, 400, -1, 600, -1}, {-1, 200, -1, 500, -1}, {-1, 400, -1, 400, -1}};
 
 	cr_assert_eq(s->nnodes, 6);
-	assert_ok(samples_errors(s, 0, 10, &waiting));
+	assert_ok(samples_errors(s, 0, &all_cpu, &waiting));
 	expect_variances(s, all);
-	assert_ok(samples_errors(s, 1, 10, &waiting));
+	assert_ok(samples_errors(s, 1, &all_cpu, &waiting));
 	expect_variances(s, second);
-	assert_ok(samples_errors(s, 0, 10, NULL));
+	assert_ok(samples_errors(s, 0, &all_cpu, NULL));
 	expect_variances(s, unknown);
+}
+
+/*
+ * A part of the CPU time is of samples: f's inner context has 20 ns of these, h has none, but may have used some
+ * time. Of calls, others know more.
+ */
+Test(tally, errors_of_some_samples)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 1\nthread 1 1 a\n"
+								      "f a.py:1 1 10\n"
+								      "  g a.py:2 1 20\n"
+								      "    f a.py:1 1 30\n"
+								      "thread 1 2 b\n"
+								      "h a.py:3 1 40\n");
+	const uint64_t of[] = {0, 0, 50, 20, 0, 0};
+	const struct samples_cpu some = {of, 10};
+	const double sampled[3][SNAPSHOT_FIGURES] = {
+		{0, 200, -1, 700, -1}, {0, 500, -1, 700, -1}, {0, 100, -1, 100, -1}};
+
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		s->funcs[i].variance[SNAPSHOT_CALLS] = 7;
+	assert_ok(samples_errors(s, 0, &some, NULL));
+	expect_variances(s, sampled);
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		cr_assert_eq(s->funcs[i].variance[SNAPSHOT_CALLS], 7);
 }
 
 /* No waiting at all is certain. */
@@ -396,7 +424,7 @@ Test(tally, errors_without_waiting)
 	const double none[] = {0, 0};
 	const struct samples_waiting waiting = {none, none};
 
-	assert_ok(samples_errors(s, 0, 10, &waiting));
+	assert_ok(samples_errors(s, 0, &all_cpu, &waiting));
 	cr_assert_eq(s->funcs[0].variance[SNAPSHOT_TOT_WALL], 100);
 	cr_assert_eq(s->funcs[0].variance[SNAPSHOT_CUM_WALL], 100);
 }
@@ -470,16 +498,13 @@ Test(tally, stacks_without_their_beginning_hang_below_truncated)
 	check_no_leaks();
 }
 
-/*
- * Samples between windows are no time by themselves: there is none before a window has measured
- * some.
- */
+/* Of a target whose probes are limited, they are apart from what windows show. */
 Test(tally, samples_between_windows)
 {
 	struct profile *p = new_profile();
 	struct snapshot_windows w = {0};
 
-	profile_in_windows(p);
+	profile_in_windows(p, 100);
 	profile_pause(p, 200);
 	SAMPLE(p, 1, 0, PYP_SAMPLE_LAST, NUMBERED_CODE(1), NUMBERED_CODE(0));
 	SAMPLE(p, 1, 0, 0, NUMBERED_CODE(1));

@@ -136,7 +136,7 @@ Test(durations, clocks_differ_where_it_waits)
 	check_no_leaks();
 }
 
-Test(durations, are_cleared_and_not_kept_of_windows)
+Test(durations, are_cleared)
 {
 	struct event_script *es = event_script_new(NULL);
 	struct snapshot *s;
@@ -149,9 +149,40 @@ Test(durations, are_cleared_and_not_kept_of_windows)
 		cr_assert(strcmp(s->funcs[i].name, "f") != 0 || !s->funcs[i].durations);
 	snapshot_free(s);
 	event_script_free(es);
-	es = event_script_new(NULL);
-	profile_in_windows(event_script_profile(es));
-	event_script_run(es, "T1 enter 1 main; T1 +5 enter 2 f 1; T1 +5 leave 2");
+	check_no_leaks();
+}
+
+/* A window or, with length 0, a stretch: f is called once in it. */
+static void call_f(struct event_script *es, uint64_t ts, uint64_t length_ns)
+{
+	const struct cost unknown = {0};
+	struct profile *p = event_script_profile(es);
+
+	profile_begin(p, ts);
+	profile_limit(p, &(struct profile_limit){length_ns, &unknown, false});
+	event_script_run(es, "T1 enter 1 main; T1 +5 enter 2 f 1; T1 +7 leave 2; T1 leave 1");
+	profile_window_end(p, ts + 12, 1);
+}
+
+/* Calls that take longer than a window would be missing: there are durations of stretches only. */
+Test(durations, are_of_stretches)
+{
+	struct event_script *es = event_script_new(NULL);
+	struct profile *p = event_script_profile(es);
+	struct snapshot *s;
+
+	profile_in_windows(p, 1000);
+	call_f(es, 1000, 0);
+	profile_keep(p, true);
+	s = event_script_snapshot(es);
+	assert_all(s, "f", SNAPSHOT_WALL, 1, 7);
+	snapshot_free(s);
+	call_f(es, 1012, 1 << 20);
+	s = event_script_snapshot(es);
+	assert_all(s, "f", SNAPSHOT_WALL, 1, 7);
+	snapshot_free(s);
+	/* If some of the time was not traced, they are not of all calls. */
+	profile_gap(p, 1);
 	s = event_script_snapshot(es);
 	cr_assert_not(snapshot_has_durations(s));
 	snapshot_free(s);

@@ -6,6 +6,7 @@
  */
 #include <time.h>
 
+#include "accuracy/evidence.h"
 #include "harness/test.h"
 #include "profile/profile.h"
 
@@ -28,18 +29,30 @@ static void call(struct profile *p, uint8_t type, uint64_t frame, uint64_t code,
 	profile_event(p, &e);
 }
 
+static void begin(struct profile *p)
+{
+	profile_begin(p, now);
+	profile_limit(p, &(struct profile_limit){UINT64_MAX, &no_cost, true});
+}
+
+static void end(struct profile *p)
+{
+	const uint64_t shown = profile_window_end(p, now += 100, 1);
+
+	profile_fold(p, &(struct evidence_window){(double)shown, 1e6, &no_cost, 1});
+}
+
 /* A window in which f calls n functions, beginning with this one. */
 static void window(struct profile *p, uint32_t from, uint32_t n)
 {
-	profile_begin(p, now);
-	profile_limit(p, 0, &no_cost);
+	begin(p);
 	call(p, PYP_REC_ENTER, 0x10, 0x10, 0);
 	for (uint32_t i = from; i < from + n; i++) {
 		call(p, PYP_REC_ENTER, 0x20, 0x10000 + 0x10 * (uint64_t)i, 0x10);
 		call(p, PYP_REC_LEAVE, 0x20, 0, 0);
 	}
 	call(p, PYP_REC_LEAVE, 0x10, 0, 0);
-	profile_fold(p, profile_window_end(p, now += 100, 1000000, 1), &no_cost, 1);
+	end(p);
 	profile_gap(p, 1000);
 }
 
@@ -61,7 +74,7 @@ static double small_windows(uint32_t contexts)
 	double best = 1e9;
 
 	now = 1000;
-	profile_in_windows(p);
+	profile_in_windows(p, now);
 	window(p, 0, contexts);
 	cr_assert_geq(profile_counts(p).nodes, contexts);
 	for (int k = 0; k < ROUNDS; k++) {
@@ -99,13 +112,12 @@ Test(window_cost, deeply_nested_functions)
 		profile_free(p);
 		p = profile_new(NULL, NULL, NULL);
 		now = 1000;
-		profile_in_windows(p);
-		profile_begin(p, now);
-		profile_limit(p, 0, &no_cost);
+		profile_in_windows(p, now);
+		begin(p);
 		for (uint32_t i = 1; i <= depth; i++)
 			call(p, PYP_REC_ENTER, i, 0x10000 + 0x10 * (uint64_t)i, i - 1);
 		from = cpu_seconds();
-		profile_fold(p, profile_window_end(p, now += 100, 1000000, 1), &no_cost, 1);
+		end(p);
 		took[large] = cpu_seconds() - from;
 	}
 	cr_log_info("%.1f times as long", took[1] / took[0]);

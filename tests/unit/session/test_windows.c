@@ -12,6 +12,7 @@
 #define NS	1000000000ull
 #define LOOK	1000000ull /* the simulated daemon looks at least this often */
 #define LINK_NS 400000.0
+#define LEAST	0.005 /* probes may take that part of one CPU, however little the target uses */
 
 /* A program: what probes take per ns of its own time, at each moment of that time. */
 struct program {
@@ -28,6 +29,8 @@ struct sim {
 	double period;
 	double step;
 	double shown;	 /* by the window that is open: no more than its length counts */
+	double tail;	 /* for how long calls in a whole window last after its end, ns */
+	double spent, most_spent, all_spent; /* by probes: in the present window; most and all in windows */
 	double parts[2]; /* of what windows have shown of bursts: their first and second halves */
 };
 
@@ -73,10 +76,17 @@ static double link_ns(const struct program *p)
 	return LINK_NS * fmin(p->cpus, 1);
 }
 
+/* Whether calls that began in the open window go on. */
+static bool lasts(const struct sim *s)
+{
+	return s->w.open && s->w.whole && s->w.length_ns && s->tail > 0 &&
+	       s->now - (double)s->w.opened_ns < (double)s->w.length_ns + s->tail;
+}
+
 static void decide(struct sim *s, const struct program *p)
 {
 	windows_account(&s->w, (uint64_t)s->now, (uint64_t)s->cpu, (uint64_t)s->probes);
-	switch (windows_decide(&s->w, (uint64_t)s->now, false)) {
+	switch (windows_decide(&s->w, (uint64_t)s->now, (struct windows_shown){false, lasts(s)})) {
 	case WINDOWS_OPEN:
 		if (s->period > 0)
 			s->starts[(size_t)(fmod(s->own, s->period) / s->period * 8)]++;
@@ -84,11 +94,17 @@ static void decide(struct sim *s, const struct program *p)
 		s->links += link_ns(p);
 		s->windows++;
 		s->shown = 0;
+		s->spent = s->probes;
 		windows_opened(&s->w, (uint64_t)s->now);
 		cr_assert_leq(s->w.length_ns, WINDOWS_LONGEST_MS * UINT64_C(1000000));
 		break;
 	case WINDOWS_CLOSE:
-		windows_closed(&s->w, (uint64_t)s->now, 0);
+		s->spent = s->probes - s->spent;
+		s->all_spent += s->w.length_ns ? s->spent : 0;
+		if (s->w.length_ns && s->spent > s->most_spent)
+			s->most_spent = s->spent;
+		windows_closed(&s->w, (uint64_t)s->now, 0,
+			       s->w.whole && s->w.length_ns ? (uint64_t)s->tail : 0);
 		break;
 	case WINDOWS_GO_ON:
 		break;
@@ -169,7 +185,7 @@ Test(windows, holds_the_bound)
 
 	for (size_t i = 0; i < sizeof(bounds) / sizeof(*bounds); i++)
 		for (size_t k = 0; k < sizeof(programs) / sizeof(*programs); k++) {
-			double bound = bounds[i] / 100.0, got;
+			double bound = fmax(bounds[i] / 100.0, LEAST / programs[k].cpus), got;
 			struct sim s;
 
 			start(&s, bounds[i], 17 * i + k);
@@ -177,7 +193,9 @@ Test(windows, holds_the_bound)
 			got = overhead(&s, &programs[k]);
 			cr_assert(got < 1.15 * bound, "%u%%, program %zu: %.2f%%", bounds[i], k,
 				  100 * got);
-			cr_assert(got > 0.5 * bound || s.seen > 0.95 * s.own,
+			/* Ten windows per second may take 4 ms of each CPU. */
+			cr_assert(got > 0.5 * fmin(bound, 0.04 * fmax(1, 1 / programs[k].cpus)) ||
+					  s.seen > 0.95 * s.own,
 				  "%u%%, program %zu: only %.2f%%", bounds[i], k, 100 * got);
 			cr_assert(s.windows > 20 || s.seen > 0.95 * s.own, "%u windows", s.windows);
 		}
@@ -283,9 +301,9 @@ Test(windows, idle_process_becomes_busy)
 	s.probes += 30e6;
 	run(&s, &asleep, 5, 0);
 	before = s.windows;
-	cr_assert(s.w.next_ns > (uint64_t)(s.now + 30e9), "the gap is long");
+	cr_assert(s.w.next_ns > (uint64_t)(s.now + 2e9), "the gap is long");
 	run(&s, &busy, 10, 0);
-	cr_assert(s.windows > before + 10, "%u windows", s.windows - before);
+	cr_assert(s.windows > before + 4, "%u windows", s.windows - before);
 	cr_assert(s.probes + s.links < 0.03e9 + 0.013 * s.own, "the limit holds");
 	check_no_leaks();
 }
@@ -307,7 +325,135 @@ Test(windows, bursts_are_shown_to_their_ends)
 	sum = s.parts[0] + s.parts[1];
 	cr_assert(sum > 30 * BURST, "only %.1f bursts are seen", sum / BURST);
 	cr_assert(s.parts[1] > 0.45 * sum, "%.3f of it are second halves", s.parts[1] / sum);
-	cr_assert(overhead(&s, &p) < 1.1 * 0.05, "%.2f%%", 100 * overhead(&s, &p));
+	cr_assert(overhead(&s, &p) < 1.1 * LEAST / p.cpus, "%.2f%%", 100 * overhead(&s, &p));
+	check_no_leaks();
+}
+
+/* However much may be spent, a window does not delay a program by more than 4 ms per CPU, or twice that at worst. */
+Test(windows, do_not_stall)
+{
+	static const struct program programs[] = {{always_heavy, 1}, {always_heavy, 4}, {medium, 0.5}};
+
+	for (size_t k = 0; k < sizeof(programs) / sizeof(*programs); k++) {
+		const double most = 4e6 * fmax(1, programs[k].cpus);
+		struct sim s;
+
+		start(&s, 50, k);
+		run(&s, &programs[k], 60, 0);
+		cr_assert(s.windows > 200, "program %zu: %u windows", k, s.windows);
+		cr_assert(s.all_spent / s.windows < most, "program %zu: %.1f ms", k,
+			  s.all_spent / s.windows / 1e6);
+		cr_assert(s.most_spent < 2.5 * most, "program %zu: %.1f ms", k, s.most_spent / 1e6);
+		cr_assert(s.most_spent > 0.8 * most, "program %zu: %.1f ms", k, s.most_spent / 1e6);
+	}
+	check_no_leaks();
+}
+
+/*
+ * An idle process: probes may take half a percent of a CPU all the same. Its bursts, of which windows show 5 ms of
+ * probes' time at most, are not seen once in a minute only.
+ */
+Test(windows, idle_processes_are_observed)
+{
+	const struct program p = {calls_and_waits, 0.0005, NULL};
+	double from, taken;
+	struct sim s;
+
+	start(&s, 1, 5);
+	windows_init(&s.w, 1, LINK_NS, p.cpus, 5);
+	run(&s, &p, 10, 0);
+	for (int i = 0; i < 20; i++) {
+		/* What a window has taken without the process's doing */
+		s.cpu += 2e6;
+		s.probes += 2e6;
+		run(&s, &p, 1, 0);
+	}
+	from = s.now;
+	taken = s.probes + s.links;
+	cr_assert(taken < 1.3 * LEAST * (s.now - 1e9) + 2e6, "%.1f ms in %.0f s", taken / 1e6,
+		  (s.now - 1e9) / 1e9);
+	s.windows = 0;
+	run(&s, &p, 30, 0);
+	cr_assert(s.w.open || s.windows > 5, "%u windows in %.0f s", s.windows,
+		  (s.now - from) / 1e9);
+	check_no_leaks();
+}
+
+/* A whole window goes on for 20 ms. The next one is 3 s later, and the bound holds. */
+Test(windows, whole_ones_are_rare)
+{
+	const struct program p = {always_heavy, 1};
+	unsigned int whole = 0, windows = 0;
+	uint64_t last = 0, opened = 0;
+	struct sim s;
+
+	start(&s, 10, 21);
+	s.tail = 20e6;
+	for (int i = 0; i < 60000; i++) {
+		run(&s, &p, 0.001, 0);
+		if (!s.w.open || s.w.opened_ns == opened)
+			continue;
+		opened = s.w.opened_ns;
+		windows++;
+		if (!s.w.whole)
+			continue;
+		cr_assert(!last || opened - last >= 3 * NS, "%.3f s", (double)(opened - last) / 1e9);
+		last = opened;
+		whole++;
+	}
+	cr_assert(whole >= 12 && whole <= 20 && windows > 10 * whole, "%u of %u", whole, windows);
+	cr_assert(overhead(&s, &p) < 1.15 * 0.1, "%.2f%%", 100 * overhead(&s, &p));
+	/* Those whose calls have ended at once delay nothing. */
+	s.tail = 0;
+	run(&s, &p, 4, 0);
+	for (int i = 0; i < 2000 && !s.w.open; i++)
+		run(&s, &p, 0.001, 0);
+	cr_assert(s.w.open && s.w.whole);
+	check_no_leaks();
+}
+
+/* A window of 1 ms is open, and its probes have taken nothing so far. */
+static struct windows open_window(uint64_t length_ns)
+{
+	struct windows w;
+
+	windows_init(&w, 10, LINK_NS, 1, 1);
+	windows_account(&w, NS, 0, 0);
+	w.length_ns = length_ns;
+	windows_opened(&w, NS);
+	return w;
+}
+
+static enum windows_act act_at(struct windows *w, uint64_t ns, bool all, bool lasts)
+{
+	return windows_decide(w, NS + ns, (struct windows_shown){all, lasts});
+}
+
+/* As long as its calls last, but not for more than 500 ms longer than planned. */
+Test(windows, whole_ones_end)
+{
+	struct windows w = open_window(1000000);
+
+	cr_assert(w.whole);
+	cr_assert_eq(act_at(&w, 900000, false, true), WINDOWS_GO_ON);
+	cr_assert_eq(act_at(&w, 900000, false, false), WINDOWS_GO_ON);
+	cr_assert_eq(act_at(&w, 1000000, false, false), WINDOWS_CLOSE);
+	cr_assert_eq(act_at(&w, 1000000, false, true), WINDOWS_GO_ON);
+	cr_assert_eq(act_at(&w, 501000000, false, true), WINDOWS_GO_ON);
+	cr_assert_eq(act_at(&w, 501000001, false, true), WINDOWS_CLOSE);
+	cr_assert_eq(act_at(&w, 900000, true, true), WINDOWS_CLOSE, "its records have ended it");
+	/* The next one is 150 times as long later; others may come before. */
+	windows_closed(&w, 2 * NS, 1000000, 10000000);
+	w.length_ns = 1000000;
+	windows_opened(&w, 2 * NS + 1499999999);
+	cr_assert(!w.whole);
+	windows_closed(&w, 2 * NS + 1499999999, 1000000, 0);
+	w.length_ns = 1000000;
+	windows_opened(&w, 2 * NS + 1500000000);
+	cr_assert(w.whole);
+	/* A stretch has no end to go on after. */
+	w = open_window(0);
+	cr_assert(!w.whole);
 	check_no_leaks();
 }
 
@@ -338,7 +484,7 @@ Test(windows, failures_are_counted_and_tried_again_later_and_later)
 	windows_init(&w, 5, 1e5, 1, 1);
 	windows_account(&w, now, 0, 0);
 	for (uint64_t end = now + 10000000000ull; now < end; now += windows_due(&w, now))
-		if (windows_decide(&w, now, false) == WINDOWS_OPEN) {
+		if (windows_decide(&w, now, (struct windows_shown){false, false}) == WINDOWS_OPEN) {
 			tries++;
 			windows_failed(&w, now);
 		}
@@ -359,14 +505,14 @@ Test(windows, stay_short_if_costs_are_overestimated)
 	windows_init(&w, 5, LINK_NS, 1, 7);
 	for (; now < 21 * NS; now += LOOK / 2) {
 		windows_account(&w, now, (uint64_t)cpu, (uint64_t)probes);
-		switch (windows_decide(&w, now, false)) {
+		switch (windows_decide(&w, now, (struct windows_shown){false, false})) {
 		case WINDOWS_OPEN:
 			windows_opened(&w, now);
 			opened = now;
 			n++;
 			break;
 		case WINDOWS_CLOSE:
-			windows_closed(&w, now, 0);
+			windows_closed(&w, now, 0, 0);
 			longest = now - opened > longest ? now - opened : longest;
 			break;
 		case WINDOWS_GO_ON:

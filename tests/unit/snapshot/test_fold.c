@@ -127,6 +127,35 @@ Test(fold, whole_calls)
 	check_no_leaks();
 }
 
+/* What is not exact stays with its context, or is in the one for all. */
+Test(fold, what_is_not_exact)
+{
+	_cleanup_(snapshot_freep) struct snapshot *sum = NULL;
+	struct snapshot_rest all = {0};
+
+	for (unsigned int i = 1; i < 4; i++) {
+		_cleanup_(snapshot_freep) struct snapshot *s = child(i);
+
+		if (i > 1)
+			s->rest = snapshot_alloc(s, s->nnodes, sizeof(*s->rest));
+		for (uint32_t k = 0; k < s->nnodes && i > 1; k++)
+			s->rest[k] = (struct snapshot_rest){k, 10 * k, 100 * k + 1};
+		assert_ok(snapshot_fold(&sum, s, i < 3 ? FOLD_MAX_NODES : 1));
+	}
+	for (uint32_t i = 0; i < sum->nnodes; i++) {
+		uint32_t func = sum->nodes[i].func;
+
+		snapshot_add_rest(&all, &sum->rest[i]);
+		if (func == SNAPSHOT_NONE)
+			cr_assert_eq(sum->rest[i].calls, 2 * 3, "roots of two children");
+		else if (sum->funcs[func].pseudo)
+			cr_assert_eq(sum->rest[i].calls, 15 - 3, "all of one child");
+	}
+	cr_assert(all.calls == 2 * 15 && all.yields == 20 * 15 && all.cpu == 2 * (1500 + 6));
+	snapshot_free(TAKE_PTR(sum));
+	check_no_leaks();
+}
+
 Test(fold, one_target_only)
 {
 	_cleanup_(snapshot_freep) struct snapshot *sum = NULL, *none = snapshot_new();

@@ -94,6 +94,33 @@ Test(merge, contexts_of_one_thread_add_up)
 	cr_assert_eq(m->threads[0].total[SNAPSHOT_WALL], 20000000000);
 }
 
+/* Estimated calls and samples of the same contexts add up; other contexts have none. */
+Test(merge, what_is_not_exact)
+{
+	struct snapshot *list[3], *s;
+	uint64_t calls = 0;
+
+	for (int i = 0; i < 3; i++)
+		list[i] = snapshot_build("target 42\nthread 42 42 Main\n"
+					 "main a.py:1 1 10\n  f a.py:2 1 10\n");
+	for (int i = 1; i < 3; i++) {
+		list[i]->rest = snapshot_alloc(list[i], list[i]->nnodes, sizeof(*list[i]->rest));
+		list[i]->rest[2] = (struct snapshot_rest){10, 20, 30};
+	}
+	s = merge((const struct snapshot *const *)list, 3);
+	cr_assert(s->rest && s->nnodes == 3);
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		calls += s->rest[i].calls;
+		if (s->rest[i].calls)
+			cr_assert(s->rest[i].yields == 40 && s->rest[i].cpu == 60);
+	}
+	cr_assert_eq(calls, 20);
+	for (int i = 0; i < 3; i++)
+		snapshot_free(list[i]);
+	snapshot_free(s);
+	check_no_leaks();
+}
+
 /* One of two periods of a run, in which every number is k times one that no other has. */
 static struct snapshot *period(uint64_t k)
 {

@@ -125,6 +125,31 @@ Test(since, interval)
 	cr_assert(!b->targets[1].since, "it was attached after the first snapshot");
 }
 
+/* Estimates may become smaller, and the earlier snapshot may have none. */
+Test(since, what_is_not_exact)
+{
+	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build(early), *b = build_late(),
+						  *copy = NULL;
+
+	a->rest = snapshot_alloc(a, a->nnodes, sizeof(*a->rest));
+	b->rest = snapshot_alloc(b, b->nnodes, sizeof(*b->rest));
+	a->rest[1] = (struct snapshot_rest){10, 2, 30};
+	b->rest[1] = (struct snapshot_rest){15, 1, 90};
+	b->rest[3] = (struct snapshot_rest){1, 1, 1};
+	copy = snapshot_copy(b);
+	cr_assert_eq(memcmp(copy->rest, b->rest, b->nnodes * sizeof(*b->rest)), 0);
+	assert_ok(snapshot_subtract(copy, a));
+	cr_assert(copy->rest[1].calls == 5 && copy->rest[1].yields == 0 && copy->rest[1].cpu == 60);
+	cr_assert_eq(copy->rest[3].calls, 1);
+	a->rest = NULL;
+	assert_ok(snapshot_subtract(b, a));
+	cr_assert_eq(b->rest[1].calls, 15);
+	snapshot_free(TAKE_PTR(a));
+	snapshot_free(TAKE_PTR(b));
+	snapshot_free(TAKE_PTR(copy));
+	check_no_leaks();
+}
+
 Test(since, whole_calls)
 {
 	_cleanup_(snapshot_freep) struct snapshot *a = snapshot_build(early), *b = build_late(),

@@ -232,8 +232,16 @@ Test(time, goes_back)
 	check_no_leaks();
 }
 
+static void begin_stretch(struct profile *p, const struct cost *cost)
+{
+	profile_in_windows(p, 1000);
+	profile_set_cost(p, cost);
+	profile_begin(p, 1000);
+	profile_limit(p, &(struct profile_limit){0, cost, false});
+}
+
 /*
- * In windows, what hits of marks take is nobody's time. If that seems to be longer than the interval between two
+ * If probes are limited, what hits of marks take is nobody's time. If that seems to be longer than the interval between two
  * calls, the next interval is shorter. The scheduler's run time includes it.
  */
 Test(time, of_marks)
@@ -244,8 +252,7 @@ Test(time, of_marks)
 	struct profile *p = event_script_profile(es);
 	struct snapshot *s;
 
-	profile_in_windows(p);
-	profile_set_cost(p, &cost);
+	begin_stretch(p, &cost);
 	event_script_run(es, "T1 enter 1 f; T1 +5 out 1000; T1 +5 in 1000\n"
 			     "T1 +1000 mark; T1 +800 enter 2 g 1; T1 +100 mark; T1 +200 leave 2\n"
 			     "T1 +700 leave 1; T1 +10 out 3810");
@@ -274,8 +281,7 @@ Test(time, of_a_mark_at_once)
 	struct event e = {.ts = 1100, .tid = 1, .type = PYP_REC_MARK};
 	struct snapshot *s;
 
-	profile_in_windows(p);
-	profile_set_cost(p, &cost);
+	begin_stretch(p, &cost);
 	event_script_run(es, "T1 enter 1 f; T1 +0 mark; T1 +800 enter 2 g 1");
 	profile_event(p, &e);
 	event_script_run(es, "T1 +100 leave 2");

@@ -5,9 +5,10 @@
  */
 #include <math.h>
 
-#include "estimate/estimate_priv.h"
-#include "estimate/progress.h"
-#include "harness/estimate_rig.h"
+#include "accuracy/calls.h"
+#include "accuracy/evidence_priv.h"
+#include "accuracy/progress.h"
+#include "harness/evidence_rig.h"
 #include "harness/test.h"
 
 #define CALLS_PER_MARK 40
@@ -20,21 +21,20 @@ static const struct cost too_cheap = {
 };
 
 /* A window of 1 ms that represents 10 ms. */
-static void window(struct estimate_rig *m, unsigned int calls, uint64_t cpu_ns, unsigned int marks)
+static void window(struct evidence_rig *m, unsigned int calls, uint64_t cpu_ns, unsigned int marks)
 {
-	estimate_gap(&m->e, 9000000);
-	estimate_own_cpu(&m->e, 10000000);
-	estimate_rig_seen(m, m->f, calls, cpu_ns, 0);
+	evidence_own_cpu(&m->e, 10000000);
+	evidence_rig_seen(m, m->f, calls, cpu_ns);
 	for (unsigned int k = 0; k < marks; k++)
-		estimate_mark(&m->e);
-	assert_ok(estimate_fold(&m->e, &m->tree, FUNCS, 1000000, &too_cheap, 1));
+		evidence_mark(&m->e);
+	evidence_rig_fold(m, 9000000, 1000000, &too_cheap, 1);
 }
 
 /*
  * n windows that each represent 10 ms, and show `calls` +- spread calls of 500 ns, to which probes add as
  * much.
  */
-static void windows(struct estimate_rig *m, int n, unsigned int calls, unsigned int spread)
+static void windows(struct evidence_rig *m, int n, unsigned int calls, unsigned int spread)
 {
 	for (int i = 0; i < n; i++) {
 		unsigned int c = calls + (unsigned int)(i * 7919) % (2 * spread + 1) - spread;
@@ -43,34 +43,32 @@ static void windows(struct estimate_rig *m, int n, unsigned int calls, unsigned 
 	}
 }
 
-static double calls_of(const struct estimate_rig *m, double *ret_error)
+static double calls_of(const struct evidence_rig *m, double *ret_error)
 {
-	struct estimate_result r = estimate_rig_reconcile(m, &too_cheap);
-	double calls = (double)estimate_figures(&r, m->f).calls;
+	const struct calls_given none = {.n = 0};
+	const struct calls_estimate c = calls_estimate(&m->e, &none);
 
-	*ret_error = sqrt(estimate_variance(&r, F, SNAPSHOT_CALLS));
-	estimate_result_deinit(&r);
-	return calls;
+	*ret_error = sqrt(calls_variance(&m->e, &c, F));
+	return c.factor * m->e.nodes[m->f].calls;
 }
 
 /* 2,000 calls per ms: 2,000,000 in 100 times 10 ms. */
 Test(progress, counts_are_scaled_by_marks)
 {
-	struct estimate_rig m;
+	struct evidence_rig m;
 	double calls, error;
 
-	estimate_rig_init(&m);
-	estimate_count_marks(&m.e, true, 0);
+	evidence_rig_init(&m);
+	evidence_count_marks(&m.e, true, 0);
 	windows(&m, 100, 1000, 100);
-	estimate_set_marks(&m.e, 2000000 / CALLS_PER_MARK, 0);
+	evidence_set_marks(&m.e, 2000000 / CALLS_PER_MARK, 0);
 	calls = calls_of(&m, &error);
 	cr_assert(fabs(calls - 2000000) < 60000, "%f", calls);
 	cr_assert(error > 0.01 * calls && error < 0.05 * calls, "%f +- %f", calls, error);
-	/* Without marks, the windows' CPU time decides. */
-	estimate_set_marks(&m.e, 0, 0);
-	calls = calls_of(&m, &error);
-	cr_assert(calls < 1800000, "%f", calls);
-	estimate_rig_deinit(&m);
+	/* Without marks, and without samples, there is nothing to scale them by. */
+	evidence_set_marks(&m.e, 0, 0);
+	cr_assert_eq(calls_of(&m, &error), 0);
+	evidence_rig_deinit(&m);
 	check_no_leaks();
 }
 
@@ -80,23 +78,23 @@ Test(progress, counts_are_scaled_by_marks)
  */
 Test(progress, windows_without_marks)
 {
-	struct estimate_rig m;
+	struct evidence_rig m;
 	double calls, error, common;
 
-	estimate_rig_init(&m);
+	evidence_rig_init(&m);
 	windows(&m, 50, 1000, 0);
-	estimate_count_marks(&m.e, true, 0);
+	evidence_count_marks(&m.e, true, 0);
 	cr_assert_eq(m.e.progress.marked.calls, 0);
 	cr_assert_eq(m.e.progress.shown_without, 50000);
 	windows(&m, 50, 1000, 0);
 	/* a fifth of the calls of windows scaled by their time */
-	estimate_set_marks(&m.e, 100000 / CALLS_PER_MARK, 0);
+	evidence_set_marks(&m.e, 100000 / CALLS_PER_MARK, 0);
 	calls = progress_factor(&m.e, &error, &common) * m.e.calls;
 	/* Of 500,000 calls, 50,000 were seen; a fifth of the others */
 	cr_assert(fabs(calls - (100000 + 50000 + 90000)) < 0.05 * 240000, "%f", calls);
 	/* 90,000 calls have an error of half the logarithm of the factor. */
 	cr_assert(common > 0.28 && common < 0.35 && error >= common, "%f", common);
-	estimate_rig_deinit(&m);
+	evidence_rig_deinit(&m);
 	check_no_leaks();
 }
 
@@ -106,17 +104,17 @@ Test(progress, windows_without_marks)
  */
 static double while_chosen(double marks_per_ns, double *ret_error)
 {
-	struct estimate_rig m;
+	struct evidence_rig m;
 	double calls;
 
-	estimate_rig_init(&m);
+	evidence_rig_init(&m);
 	windows(&m, 1, 1000, 0);
-	estimate_gap(&m.e, 100000000);
-	estimate_count_marks(&m.e, true, 0);
+	evidence_gap(&m.e, 100000000);
+	evidence_count_marks(&m.e, true, 0);
 	windows(&m, 100, 1000, 100);
-	estimate_set_marks(&m.e, 2000000 / CALLS_PER_MARK, marks_per_ns);
+	evidence_set_marks(&m.e, 2000000 / CALLS_PER_MARK, marks_per_ns);
 	calls = calls_of(&m, ret_error);
-	estimate_rig_deinit(&m);
+	evidence_rig_deinit(&m);
 	return calls;
 }
 
@@ -135,50 +133,49 @@ Test(progress, while_marks_were_chosen)
 /* A window that shows everything, without a gap: its calls are certain. */
 Test(progress, all_is_seen_before)
 {
-	struct estimate_rig m;
+	struct evidence_rig m;
 	double calls, error, common;
 
-	estimate_rig_init(&m);
-	estimate_rig_seen(&m, m.f, 50000, 50000000, 0);
-	assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 40000000, &too_cheap, 1));
-	estimate_fold_end(&m.e);
-	estimate_count_marks(&m.e, true, 0);
+	evidence_rig_init(&m);
+	evidence_rig_seen(&m, m.f, 50000, 50000000);
+	evidence_rig_fold(&m, 0, 40000000, &too_cheap, 1);
+	evidence_count_marks(&m.e, true, 0);
 	windows(&m, 50, 1000, 100);
-	estimate_set_marks(&m.e, 250000 / CALLS_PER_MARK, 0);
+	evidence_set_marks(&m.e, 250000 / CALLS_PER_MARK, 0);
 	calls = progress_factor(&m.e, &error, &common) * m.e.calls;
 	cr_assert(fabs(calls - 300000) < 15000, "%f", calls);
 	cr_assert(error < 0.05, "%f", error);
-	estimate_rig_deinit(&m);
+	evidence_rig_deinit(&m);
 	check_no_leaks();
 }
 
 /* Marks are given up, and others chosen later: there are calls before, between and after that. */
 Test(progress, marks_are_chosen_again)
 {
-	struct estimate_rig m;
+	struct evidence_rig m;
 	double calls, error, common;
 
-	estimate_rig_init(&m);
-	estimate_count_marks(&m.e, true, 0);
+	evidence_rig_init(&m);
+	evidence_count_marks(&m.e, true, 0);
 	windows(&m, 50, 1000, 100);
 	/* Marks as often as later, in a fiftieth of the windows' time */
-	estimate_gap(&m.e, 9000000 + 5000000);
-	estimate_set_marks(&m.e, 1000000 / CALLS_PER_MARK, 0);
-	estimate_count_marks(&m.e, false, 5000000);
-	estimate_gap(&m.e, 15000000);
-	estimate_count_marks(&m.e, true, 0);
+	evidence_gap(&m.e, 9000000 + 5000000);
+	evidence_set_marks(&m.e, 1000000 / CALLS_PER_MARK, 0);
+	evidence_count_marks(&m.e, false, 5000000);
+	evidence_gap(&m.e, 15000000);
+	evidence_count_marks(&m.e, true, 0);
 	cr_assert_float_eq(m.e.progress.marked.lost, 20000000, 1);
 	for (int i = 0; i < 50; i++)
 		window(&m, 1000, 1000000, 4);
 	/* 250 calls per mark */
-	estimate_set_marks(&m.e, 4000, 4000 / 500e6);
+	evidence_set_marks(&m.e, 4000, 4000 / 500e6);
 	calls = progress_factor(&m.e, &error, &common) * m.e.calls;
 	cr_assert(fabs(calls - 1.02 * 2000000) < 50000, "%f", calls);
 	cr_assert(common > 0.3 * 0.02 && error < 0.05, "%f %f", common, error);
 	calls = calls_of(&m, &error);
 	cr_assert(fabs(calls - 1.02 * 2000000) < 50000, "%f", calls);
 	cr_assert(error > 0.01 * calls && error < 0.05 * calls, "%f +- %f", calls, error);
-	estimate_rig_deinit(&m);
+	evidence_rig_deinit(&m);
 	check_no_leaks();
 }
 
@@ -188,14 +185,14 @@ Test(progress, marks_are_chosen_again)
  */
 Test(progress, few_marks_in_bursts)
 {
-	struct estimate_rig m;
+	struct evidence_rig m;
 	double calls, error, common;
 
-	estimate_rig_init(&m);
-	estimate_count_marks(&m.e, true, 0);
+	evidence_rig_init(&m);
+	evidence_count_marks(&m.e, true, 0);
 	for (int i = 0; i < 30; i++)
 		window(&m, i % 4 == 3 ? 822 : 0, i % 4 == 3 ? 822000 : 0, i % 4 == 3 ? 4 : 0);
-	estimate_set_marks(&m.e, 3080, 0);
+	evidence_set_marks(&m.e, 3080, 0);
 	calls = progress_factor(&m.e, &error, &common) * m.e.calls;
 	cr_assert(fabs(calls - 632940) < 1000, "%f", calls);
 	cr_assert(error > 1.0 / 28 && error < 0.08, "%f", error);
@@ -204,70 +201,70 @@ Test(progress, few_marks_in_bursts)
 	cr_assert(progress_factor(&m.e, &error, &common) > 0 && common > 1.0 / 8, "%f", common);
 	m.e.progress.shown = 7;
 	cr_assert(progress_factor(&m.e, &error, &common) == 0, "fewer say nothing");
-	estimate_rig_deinit(&m);
+	evidence_rig_deinit(&m);
 	check_no_leaks();
 }
 
 /* Too few of the earlier marks were in windows, so their windows are like others. */
 Test(progress, earlier_marks_of_no_use)
 {
-	struct estimate_rig m;
+	struct evidence_rig m;
 
-	estimate_rig_init(&m);
-	estimate_count_marks(&m.e, true, 0);
+	evidence_rig_init(&m);
+	evidence_count_marks(&m.e, true, 0);
 	windows(&m, 3, 100, 0);
-	estimate_set_marks(&m.e, 1000, 0);
-	estimate_count_marks(&m.e, false, 0);
+	evidence_set_marks(&m.e, 1000, 0);
+	evidence_count_marks(&m.e, false, 0);
 	cr_assert_eq(m.e.progress.done.total, 0);
 	cr_assert_eq(m.e.progress.shown_without, 300);
 	/* Time for which there are no marks is like the rest. */
-	estimate_gap(&m.e, 5000000);
-	estimate_count_marks(&m.e, true, 0);
-	estimate_count_marks(&m.e, false, 0);
+	evidence_gap(&m.e, 5000000);
+	evidence_count_marks(&m.e, true, 0);
+	evidence_count_marks(&m.e, false, 0);
 	cr_assert_eq(m.e.progress.lost, 5000000);
-	estimate_rig_deinit(&m);
+	evidence_rig_deinit(&m);
 	check_no_leaks();
 }
 
 /* One window with nearly all marks says little about the others. */
 Test(progress, hardly_more_than_one_window)
 {
-	struct estimate_rig m;
+	struct evidence_rig m;
 	double error = 0, common;
 
-	estimate_rig_init(&m);
-	estimate_count_marks(&m.e, true, 0);
+	evidence_rig_init(&m);
+	evidence_count_marks(&m.e, true, 0);
 	windows(&m, 10, 8, 0);
 	windows(&m, 1, 100000, 0);
 	windows(&m, 10, 8, 0);
-	estimate_set_marks(&m.e, 5000, 0);
+	evidence_set_marks(&m.e, 5000, 0);
 	cr_assert(progress_factor(&m.e, &error, &common) > 0);
 	cr_assert(error > 0.3, "%f", error);
-	estimate_rig_deinit(&m);
+	evidence_rig_deinit(&m);
 	check_no_leaks();
 }
 
 /* Calls that do not go with marks make the error large, and scaling by CPU time remains. */
 Test(progress, calls_that_vary)
 {
-	struct estimate_rig m;
+	struct evidence_rig m;
 	double error = 0, common;
 
-	estimate_rig_init(&m);
-	estimate_count_marks(&m.e, true, 0);
+	evidence_rig_init(&m);
+	evidence_count_marks(&m.e, true, 0);
 	for (int i = 0; i < 20; i++)
 		window(&m, i % 2 ? 100 : 5000, 1000000, i % 2 ? 50 : 5);
-	estimate_set_marks(&m.e, 10000, 0);
+	evidence_set_marks(&m.e, 10000, 0);
 	cr_assert(progress_factor(&m.e, &error, &common) > 0);
 	cr_assert(error > 0.2, "%f", error);
-	estimate_rig_deinit(&m);
+	evidence_rig_deinit(&m);
 	check_no_leaks();
 }
 
 /* What follows is known exactly: figures that are simple enough to compute the results by hand. */
 
 /* 4 calls per mark; 10 times as many were passed as windows show. */
-static const struct estimate_marked shown = {
+static const struct evidence_marked shown = {
 	.lost = 20,
 	.guessed = 3,
 	.had_window = true,
@@ -286,7 +283,7 @@ static const struct estimate_marked shown = {
 };
 
 /* The same, in calls instead of marks. */
-static const struct estimate_marked settled = {
+static const struct evidence_marked settled = {
 	.lost = 20,
 	.guessed = 12,
 	.had_window = true,
@@ -306,9 +303,9 @@ static const struct estimate_marked settled = {
 };
 
 /* Windows without marks show 50 calls, and represent 150 more. */
-static struct estimate by_hand(void)
+static struct evidence by_hand(void)
 {
-	return (struct estimate){
+	return (struct evidence){
 		.calls = 600,
 		.all_ns = 1000,
 		.gap_ns = 100,
@@ -320,7 +317,7 @@ static struct estimate by_hand(void)
 	};
 }
 
-static void expect_factor(const struct estimate *e, double calls, double error, double common)
+static void expect_factor(const struct evidence *e, double calls, double error, double common)
 {
 	double got_error = 0, got_common = 0, factor = progress_factor(e, &got_error, &got_common);
 
@@ -336,7 +333,7 @@ static void expect_factor(const struct estimate *e, double calls, double error, 
  */
 Test(progress, calls_by_hand)
 {
-	struct estimate e = by_hand();
+	struct evidence e = by_hand();
 
 	expect_factor(&e, (4000 + 50 + 1500 + 14) * 1.04, 0.35338415, 0.346228873);
 	/* All that windows without marks represent was seen. */
@@ -362,7 +359,7 @@ Test(progress, calls_by_hand)
 /* Where windows show nearly all marks, what they do not show has an error all the same. */
 Test(progress, nearly_all_marks_by_hand)
 {
-	struct estimate e = by_hand();
+	struct evidence e = by_hand();
 
 	e.progress.marked.total = 110;
 	expect_factor(&e, (440 + 50 + 165 + 6.88) * 1.04, 0.114008808, 0.0893984529);
@@ -370,8 +367,8 @@ Test(progress, nearly_all_marks_by_hand)
 
 Test(progress, earlier_marks_by_hand)
 {
-	struct estimate_func f = {.marked = {.calls = 100, .c2 = 900, .cm = 200}};
-	struct estimate e = by_hand();
+	struct evidence_func f = {.marked = {.calls = 100, .c2 = 900, .cm = 200}};
+	struct evidence e = by_hand();
 
 	cr_assert_float_eq(progress_cpu_error(&e), 0.111869622, 1e-8);
 	cr_assert_float_eq(progress_variance(&e, &f), 913.581293, 1e-5);
@@ -379,7 +376,7 @@ Test(progress, earlier_marks_by_hand)
 	e.calls = 1000;
 	e.progress.done = settled;
 	e.progress.shown_before = 100;
-	f.done = (struct estimate_func_marked){.calls = 100, .c2 = 900, .cm = 800};
+	f.done = (struct evidence_func_marked){.calls = 100, .c2 = 900, .cm = 800};
 	expect_factor(&e, (8000 + 50 + 1500 + 28) * 1.04, 0.227091524, 0.221844741);
 	cr_assert_float_eq(progress_cpu_error(&e), 0.0767377208, 1e-8);
 	cr_assert_float_eq(progress_variance(&e, &f), 1719.49391, 1e-5);
@@ -396,7 +393,7 @@ Test(progress, earlier_marks_by_hand)
 Test(progress, nothing_by_hand)
 {
 	double error, common;
-	struct estimate e = by_hand();
+	struct evidence e = by_hand();
 
 	e.progress.marked.total = 0;
 	cr_assert_eq(progress_factor(&e, &error, &common), 0);
@@ -434,7 +431,7 @@ Test(progress, nothing_by_hand)
 		  error - common);
 }
 
-static void expect_marked(const struct estimate_marked *m, const struct estimate_marked *want,
+static void expect_marked(const struct evidence_marked *m, const struct evidence_marked *want,
 			  double times)
 {
 	cr_assert(m->lost == times * want->lost && m->guessed == times * want->guessed &&
@@ -451,9 +448,9 @@ static void expect_marked(const struct estimate_marked *m, const struct estimate
 /* Twice the same marks, then too few; each time there are two functions. */
 Test(progress, settled_by_hand)
 {
-	const struct estimate_func_marked none = {0}, of_f = {.calls = 100, .c2 = 900, .cm = 200};
-	struct estimate_func funcs[2] = {{.touched = false}};
-	struct estimate e = by_hand();
+	const struct evidence_func_marked none = {0}, of_f = {.calls = 100, .c2 = 900, .cm = 200};
+	struct evidence_func funcs[2] = {{.touched = false}};
+	struct evidence e = by_hand();
 
 	e.funcs = funcs;
 	e.nfuncs = 2;
@@ -488,7 +485,7 @@ Test(progress, settled_by_hand)
 /* A window of 10 ns with 30 calls and 5 marks, if they are counted */
 Test(progress, windows_by_hand)
 {
-	struct estimate e = {.last = {.length = 10, .calls = 30},
+	struct evidence e = {.last = {.length = 10, .calls = 30},
 			     .progress = {.on = true, .now = 5}};
 
 	progress_add_window(&e);
@@ -503,26 +500,25 @@ Test(progress, windows_by_hand)
 		  e.progress.shown_without == 30);
 }
 
-static void fold_marked(struct estimate_rig *m, uint64_t gap_ns, unsigned int marks)
+static void fold_marked(struct evidence_rig *m, uint64_t gap_ns, unsigned int marks)
 {
-	estimate_gap(&m->e, gap_ns);
 	for (unsigned int i = 0; i < marks; i++)
-		estimate_mark(&m->e);
-	assert_ok(estimate_fold(&m->e, &m->tree, FUNCS, 1000, &estimate_rig_no_cost, 1));
+		evidence_mark(&m->e);
+	evidence_rig_fold(m, gap_ns, 1000, NULL, 1);
 }
 
 /* The first window has a weight of 2 and, after the next gap, of 3; the second one of 2. */
 Test(progress, sums_by_hand)
 {
-	struct estimate_rig m;
-	const struct estimate_marked *s = &m.e.progress.marked;
+	struct evidence_rig m;
+	const struct evidence_marked *s = &m.e.progress.marked;
 
-	estimate_rig_init(&m);
-	estimate_count_marks(&m.e, true, 0);
-	estimate_rig_seen(&m, m.f, 4, 30, 30);
-	estimate_rig_seen(&m, m.g, 1, 0, 0);
+	evidence_rig_init(&m);
+	evidence_count_marks(&m.e, true, 0);
+	evidence_rig_seen(&m, m.f, 4, 30);
+	evidence_rig_seen(&m, m.g, 1, 0);
 	fold_marked(&m, 1000, 2);
-	estimate_rig_seen(&m, m.f, 5, 10, 10);
+	evidence_rig_seen(&m, m.f, 5, 10);
 	fold_marked(&m, 2000, 1);
 	cr_assert(s->all_calls == 25 && s->all_marks == 8);
 	cr_assert(s->calls == 25 && s->marks == 8 && s->cpu == 110);
@@ -531,31 +527,31 @@ Test(progress, sums_by_hand)
 	cr_assert(m.e.funcs[F].marked.calls == 22 && m.e.funcs[F].marked.c2 == 146);
 	cr_assert(m.e.funcs[F].marked.cm == 58 && m.e.funcs[G].marked.cm == 6 * 2);
 	/* Other windows have none. */
-	estimate_count_marks(&m.e, false, 0);
-	estimate_rig_seen(&m, m.f, 5, 10, 10);
+	evidence_count_marks(&m.e, false, 0);
+	evidence_rig_seen(&m, m.f, 5, 10);
 	fold_marked(&m, 2000, 1);
 	cr_assert(s->all_calls == 0 && s->calls == 0 && s->c2 == 0);
 	cr_assert(m.e.funcs[F].marked.calls == 0 && m.e.calls == 25 + 3 * 5);
-	estimate_rig_deinit(&m);
+	evidence_rig_deinit(&m);
 	check_no_leaks();
 }
 
 /* Of a gap of 100 ns the last 30 are unlike the window before, of which 70 remain. */
 Test(progress, gaps_by_hand)
 {
-	struct estimate_rig m;
+	struct evidence_rig m;
 
 	for (int on = 0; on <= 1; on++) {
-		estimate_rig_init(&m);
-		estimate_gap(&m.e, 100);
-		estimate_count_marks(&m.e, false, 30);
+		evidence_rig_init(&m);
+		evidence_gap(&m.e, 100);
+		evidence_count_marks(&m.e, false, 30);
 		cr_assert(m.e.windows == 0 && m.e.all_ns == 0 && m.e.gap_ns == 30,
 			  "no window before");
 		m.e.gap_ns = 0;
-		estimate_rig_seen(&m, m.f, 30, 5, 5);
-		assert_ok(estimate_fold(&m.e, &m.tree, FUNCS, 10, &estimate_rig_no_cost, 1));
-		estimate_gap(&m.e, 100);
-		estimate_count_marks(&m.e, on, 30);
+		evidence_rig_seen(&m, m.f, 30, 5);
+		evidence_rig_fold(&m, 0, 10, NULL, 1);
+		evidence_gap(&m.e, 100);
+		evidence_count_marks(&m.e, on, 30);
 		cr_assert_eq(m.e.progress.on, on);
 		cr_assert_eq(m.e.gap_ns, on ? 0 : 30);
 		cr_assert_eq(m.e.nodes[m.f].calls, on ? 30 : 240);
@@ -564,15 +560,15 @@ Test(progress, gaps_by_hand)
 		cr_assert_eq(m.e.progress.marked.lost, on ? 100 : 0);
 		cr_assert_eq(m.e.progress.marked.had_window, on);
 		cr_assert_eq(m.e.progress.marked.before, on ? 300 : 0);
-		estimate_set_marks(&m.e, 7, 0.25);
+		evidence_set_marks(&m.e, 7, 0.25);
 		cr_assert_eq(m.e.progress.marked.total, 7);
 		cr_assert_eq(m.e.progress.marked.guessed, on ? 25 : 0);
 		/* A gap that is all unlike */
-		estimate_count_marks(&m.e, false, 0);
+		evidence_count_marks(&m.e, false, 0);
 		m.e.gap_ns = 20;
-		estimate_count_marks(&m.e, false, 30);
+		evidence_count_marks(&m.e, false, 30);
 		cr_assert_eq(m.e.gap_ns, 20);
-		estimate_rig_deinit(&m);
+		evidence_rig_deinit(&m);
 	}
 	check_no_leaks();
 }
@@ -580,15 +576,15 @@ Test(progress, gaps_by_hand)
 /* After clear, only what follows counts; marks go on. */
 Test(progress, cleared)
 {
-	struct estimate_rig m;
+	struct evidence_rig m;
 
-	estimate_rig_init(&m);
-	estimate_count_marks(&m.e, true, 0);
+	evidence_rig_init(&m);
+	evidence_count_marks(&m.e, true, 0);
 	windows(&m, 3, 1000, 10);
-	estimate_clear(&m.e);
+	evidence_clear(&m.e);
 	cr_assert(m.e.progress.on);
 	cr_assert_eq(m.e.progress.marked.marks, 0);
 	cr_assert_eq(m.e.progress.marked.total, 0);
-	estimate_rig_deinit(&m);
+	evidence_rig_deinit(&m);
 	check_no_leaks();
 }

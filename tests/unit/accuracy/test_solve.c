@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "accuracy/finish.h"
 #include "harness/snapshot_builder.h"
 #include "harness/test.h"
-#include "accuracy/finish.h"
 
 #define PERIOD	 1000.0 /* ns */
 #define SLOWDOWN 150.0
@@ -151,7 +151,7 @@ Test(reconcile, many_functions_agree_on_a_wrong_total)
 }
 
 /*
- * What a separate program computed from the description in reconcile.c. Rows: own, taken, samples, before,
+ * What a separate program computed from the description in solve.c. Rows: own, taken, samples, before,
  * intervals.
  */
 static const struct known {

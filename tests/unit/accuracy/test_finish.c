@@ -346,3 +346,114 @@ Test(correct, reasons_fit_what_is_left)
 				     i, k);
 	cr_assert_eq(snapshot_columns(s) & COLUMN_BIT(COLUMN_gil), 0);
 }
+
+/* What is not exact ------------------------------------------------------------------------ */
+
+static const char *const two_targets = "target 42\n"
+				       "thread 42 43 worker\n"
+				       "main a.py:1 1 100000 200000 1\n"
+				       "  f a.py:2 10 50000 60000\n"
+				       "target 52\n"
+				       "thread 52 53 worker\n"
+				       "main a.py:1 1 100000 200000 1\n"
+				       "  f a.py:2 10 50000 60000\n";
+
+/* Of the first target's contexts */
+static void give_rest(struct snapshot *s)
+{
+	s->rest = snapshot_alloc(s, s->nnodes, sizeof(*s->rest));
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (s->threads[s->nodes[i].thread].pid == 42)
+			s->rest[i] = (struct snapshot_rest){7 * i, i, 1000 * (i + 1)};
+}
+
+/* Index of the context of f in the thread of a process */
+static uint32_t f_of(const struct snapshot *s, uint32_t pid)
+{
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (s->threads[s->nodes[i].thread].pid == pid && s->nodes[i].calls >= 10)
+			return i;
+	cr_assert_fail("no f in %u", pid);
+	return 0;
+}
+
+/* Estimated calls and samples are added to exact figures, once, and no probes' time is subtracted for them. */
+Test(finish, what_is_not_exact)
+{
+	for (int raw = 0; raw <= 1; raw++) {
+		_cleanup_(snapshot_freep) struct snapshot *s = build(two_targets),
+							  *plain = build(two_targets);
+		const uint32_t of_42 = f_of(s, 42), of_52 = f_of(s, 52);
+		const struct snapshot_node *f = &plain->nodes[of_42], *after;
+		uint64_t all[SNAPSHOT_CLOCKS] = {0}, added = 0;
+
+		give_rest(s);
+		for (uint32_t i = 0; i < s->nnodes; i++)
+			added += s->rest[i].cpu;
+		assert_ok(snapshot_finish(plain, raw));
+		assert_ok(snapshot_finish(s, raw));
+		cr_assert(snapshot_valid(s) && !s->rest);
+		check_sums(s);
+		after = &s->nodes[of_42];
+		cr_assert_eq(f->self[SNAPSHOT_CPU], raw ? 50000 : 50000 - 10 * 101);
+		cr_assert_eq(after->calls, 10 + 7 * of_42);
+		cr_assert_eq(after->yields, of_42);
+		for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+			cr_assert_eq(after->self[c], f->self[c] + 1000 * (of_42 + 1));
+		for (uint32_t t = 0; t < s->nthreads; t++)
+			for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
+				all[c] += s->threads[t].total[c] - plain->threads[t].total[c];
+		cr_assert(all[SNAPSHOT_CPU] == added && all[SNAPSHOT_WALL] == added);
+		cr_assert_eq(s->targets[0].subtracted[SNAPSHOT_CPU],
+			     plain->targets[0].subtracted[SNAPSHOT_CPU]);
+		cr_assert_eq(s->nodes[of_52].calls, 10, "the other target's are exact");
+		cr_assert_arr_eq(s->nodes[of_52].self, plain->nodes[of_52].self, sizeof(f->self));
+		/* Once only */
+		assert_ok(snapshot_finish(s, true));
+		cr_assert_eq(s->nodes[of_42].calls, 10 + 7 * of_42);
+	}
+	check_no_leaks();
+}
+
+/* Samples in stretches are those of their times: their number, not that of all samples, shows what hits cost. */
+Test(finish, samples_in_stretches)
+{
+	for (int known = 0; known <= 1; known++) {
+		_cleanup_(snapshot_freep) struct snapshot *s =
+			build("target 42\nthread 42 43 worker\nmain a.py:1 1 4000000\n"
+			      "  f a.py:2 1000 2000000\n");
+		struct snapshot_target *t = &s->targets[0];
+		uint64_t *of = snapshot_alloc(s, s->nfuncs, sizeof(*of));
+
+		/* Half of 6 ms, if samples say so */
+		for (uint32_t i = 0; i < s->nfuncs && known; i++)
+			of[i] = 150;
+		t->cost = (struct cost){.known = true, .before = {500, 500}, .after = {500, 500}};
+		t->cost_scale = 1;
+		t->beside.trace = (struct snapshot_sampled){of, s->nfuncs, 0};
+		t->estimate = (struct snapshot_estimate){
+			.rate = 999, .period_ns = 10000, .samples = 100000};
+		assert_ok(snapshot_correct(s));
+		check_sums(s);
+		cr_assert(known ? t->cost_scale > 1.05 && t->cost_scale < 1.5 : t->cost_scale == 1,
+			  "%f", t->cost_scale);
+	}
+	check_no_leaks();
+}
+
+/* The mean cost that extremes lose is that of all calls. */
+Test(finish, extremes_of_calls_that_are_not_exact)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\nthread 42 43 worker\n"
+							     "f a.py:2 10 50000\n"
+							     "  g a.py:3 10 50000\n");
+	const uint32_t f = (uint32_t)(node(s, "f") - s->nodes), g = (uint32_t)(node(s, "g") - s->nodes);
+
+	s->rest = snapshot_alloc(s, s->nnodes, sizeof(*s->rest));
+	s->rest[f].calls = 90;
+	s->rest[g].calls = 490;
+	s->nodes[f].min[SNAPSHOT_CPU] = s->nodes[f].max[SNAPSHOT_CPU] = 90000;
+	assert_ok(snapshot_correct(s));
+	cr_assert_eq(s->nodes[f].min[SNAPSHOT_CPU], 90000 - 101 - 5 * (1010 + 101));
+	check_no_leaks();
+}
