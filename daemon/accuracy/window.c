@@ -7,6 +7,7 @@ void window_open(struct window *w, uint64_t length_ns, const struct cost *cost)
 	/* events and their costs are also counted without a limit */
 	w->limit_ns = length_ns ? length_ns : UINT64_MAX;
 	w->shown_ns = 0;
+	w->cut = false;
 	w->events = w->taken = 0;
 	for (int k = 0; k < COST_KINDS; k++)
 		w->cost[k] = cost->before[k] + cost->after[k];

@@ -18,6 +18,7 @@ struct window {
 	uint64_t begin_ts;
 	uint64_t limit_ns;	/* of the program's own time; 0: no window is open */
 	uint64_t shown_ns;	/* final value, if the limit has ended the window */
+	bool cut;		/* it ends with the next event */
 	uint64_t events, taken; /* in this window: number and cost of events */
 	uint64_t taken_ever;	/* cost of events in all windows, including discarded events */
 	uint32_t cost[COST_KINDS];
@@ -54,14 +55,14 @@ static inline bool window_admit(struct window *w, uint64_t ts, enum cost_kind ki
 	uint64_t shown = window_shown(w, ts);
 
 	w->taken_ever += w->cost[kind];
-	if (shown < w->limit_ns) {
+	if (shown < w->limit_ns && !w->cut) {
 		w->events++;
 		w->taken += w->cost[kind];
 		return true;
 	}
 	/* between events, own time equals elapsed time */
-	*ret_end = ts - (shown - w->limit_ns);
-	w->shown_ns = w->limit_ns;
+	*ret_end = shown < w->limit_ns ? ts : ts - (shown - w->limit_ns);
+	w->shown_ns = shown < w->limit_ns ? shown : w->limit_ns;
 	return false;
 }
 

@@ -157,6 +157,8 @@ struct profile_limit {
 };
 void profile_limit(struct profile *p, const struct profile_limit *l);
 bool profile_window_lasts(const struct profile *p);
+/* It reaches its end with the next event, whatever it has shown. */
+void profile_window_cut(struct profile *p);
 uint64_t profile_tail_ns(const struct profile *p, uint64_t ts);
 /* Returns whether the records processed so far have reached the limit. */
 bool profile_window_is_over(const struct profile *p);

@@ -169,6 +169,11 @@ bool profile_window_lasts(const struct profile *p)
 	return p->tracing && !p->stretch && p->wholes.open > 0;
 }
 
+void profile_window_cut(struct profile *p)
+{
+	p->window.cut = true;
+}
+
 uint64_t profile_tail_ns(const struct profile *p, uint64_t ts)
 {
 	return p->tail.end_ns && ts > p->tail.end_ns ? ts - p->tail.end_ns : 0;

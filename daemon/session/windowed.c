@@ -399,6 +399,9 @@ static void windowed_turn(struct tracee *t)
 							profile_window_is_over(t->profile),
 							profile_window_lasts(t->profile)});
 	switch (act) {
+	case WINDOWS_CUT:
+		profile_window_cut(t->profile);
+		break;
 	case WINDOWS_CLOSE:
 		close_window(t);
 		read_window(t, now);

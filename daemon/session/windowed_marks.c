@@ -7,6 +7,12 @@
 #include "session/windowed.h"
 
 #define GIVE_UP_MAX 5
+/*
+ * Choosing takes some thousand hits, and as long as the marks are attached and detached, the program is in them most
+ * of the time. Where hits took 4.8 us, that was 80 ms of a second, in pieces of up to 25 ms, which requests to a
+ * service notice: there are no marks on such a machine.
+ */
+#define TOO_SLOW 0.5
 /* Time after which marks are no longer new */
 #define FIRST_NS 300e6
 
@@ -59,7 +65,8 @@ static void begin(struct tracee *t, uint64_t unlike_ns)
 	const struct cost cost = tracee_cost(t);
 
 	find_opcodes(t);
-	marks_begin(&t->windowed.choosing.marks, t->plan.nmarks, cost_mark(&cost),
+	marks_begin(&t->windowed.choosing.marks,
+		    cost_slowness(cost_enter(&cost)) < TOO_SLOW ? t->plan.nmarks : 0, cost_mark(&cost),
 		    target_opts_limit(&t->opts) / 100.0);
 	t->windowed.choosing.end_ns = 0;
 	t->windowed.choosing.next = false;

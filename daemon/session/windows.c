@@ -41,13 +41,13 @@
 
 #define NS 1e9
 
-#define WINDOWS_PER_S 10.0
+#define WINDOWS_PER_S 12.5
 /*
  * A window delays what the program does by what its probes take, which may be this much per CPU: a tenth of a
  * second of a limit of 10 % would be noticed. A whole window may take more, so that there is none for
  * WHOLE_APART times as long: it delays one request in some hundred.
  */
-#define STALL_NS    4e6
+#define STALL_NS    2.5e6
 #define WHOLE_APART 150.0
 #define LEAST_PER_S   2.0 /* for a share of at most SHARE_NS */
 #define SHARE_NS      1e6
@@ -55,7 +55,7 @@
 #define DRAW_MOST     1.5
 #define LENGTH_MIN    200e3
 #define LENGTH_MAX    50e6 /* times DRAW_MOST: WINDOWS_LONGEST_MS */
-#define GAP_MIN	      100e6 /* 1 / WINDOWS_PER_S */
+#define GAP_MIN	      80e6 /* 1 / WINDOWS_PER_S */
 #define AGAIN_NS      20e6  /* when a window had to wait */
 #define OWN_LEAST     0.05 /* part of a window that is the program's own, at least */
 #define FIRST_DENSITY 2.0  /* assumed before it was measured */
@@ -248,21 +248,24 @@ static double shown(const struct windows *w, uint64_t now_ns)
 	return larger(passed - w->spent, OWN_LEAST * passed);
 }
 
-static bool is_over(const struct windows *w, uint64_t now_ns, bool lasts)
+static bool is_over(const struct windows *w, uint64_t now_ns)
 {
 	/* Not because of a debt that earlier windows have left. */
 	if (!w->length_ns)
 		return w->budget < 0 && w->spent > w->need;
-	if (lasts)
-		return now_ns - w->opened_ns > w->length_ns + WINDOWS_TAIL_NS;
 	return shown(w, now_ns) >= (double)w->length_ns ||
 	       w->spent > larger(storm_ns(w), STORM * w->need);
 }
 
 enum windows_act windows_decide(struct windows *w, uint64_t now_ns, struct windows_shown shown)
 {
+	if (w->open && (shown.all || now_ns - w->opened_ns > w->length_ns + WINDOWS_TAIL_NS) &&
+	    w->length_ns)
+		return WINDOWS_CLOSE;
+	if (w->open && is_over(w, now_ns))
+		return shown.lasts ? WINDOWS_CUT : WINDOWS_CLOSE;
 	if (w->open)
-		return shown.all || is_over(w, now_ns, shown.lasts) ? WINDOWS_CLOSE : WINDOWS_GO_ON;
+		return WINDOWS_GO_ON;
 	if (now_ns < w->next_ns)
 		return WINDOWS_GO_ON;
 	if (w->budget >= -debt_max(w))

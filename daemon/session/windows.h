@@ -60,7 +60,8 @@ void windows_init(struct windows *w, unsigned int percent, double link_ns, doubl
  */
 void windows_account(struct windows *w, uint64_t now_ns, uint64_t cpu_ns, uint64_t probe_ns);
 
-enum windows_act { WINDOWS_GO_ON, WINDOWS_OPEN, WINDOWS_CLOSE };
+/* CUT: the window is at its end, and goes on for the calls that began in it. */
+enum windows_act { WINDOWS_GO_ON, WINDOWS_OPEN, WINDOWS_CUT, WINDOWS_CLOSE };
 /*
  * Returns the action to take now. The caller takes it and then calls windows_opened, windows_failed
  * or windows_closed.
