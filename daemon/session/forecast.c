@@ -6,6 +6,7 @@
  */
 #include "session/forecast.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -120,7 +121,8 @@ static int put_share(char *out, size_t size, const char *mode, double share)
 	return snprintf(out, size, "%s +%.*f %%", mode, share < 0.0995 ? 1 : 0, 100 * share);
 }
 
-const char *forecast_text(const struct forecast *f, double cost, char out[FORECAST_TEXT])
+const char *forecast_text(const struct forecast *f, double cost, uint32_t limit,
+			  char out[FORECAST_TEXT])
 {
 	struct target_opts initial;
 	size_t n = 0;
@@ -135,6 +137,12 @@ const char *forecast_text(const struct forecast *f, double cost, char out[FORECA
 		    {" · sample", cost_of_samples(RATE_LOW)},
 		    {" · the default", forecast_cost(f, &initial)}};
 
+	if (!f->measured && limit) {
+		snprintf(out, FORECAST_TEXT,
+			 "at most about +%" PRIu32 " %% of its own CPU time (--exact: no limit)",
+			 limit);
+		return out;
+	}
 	if (!f->measured) {
 		if (cost > 0)
 			snprintf(out, FORECAST_TEXT, "+%.1f %% (by samples, without probes)",
