@@ -11,8 +11,7 @@
 int waits_not_measured(struct diag *diag)
 {
 	return diag_set(diag, -ENODATA, PYP_EXIT_FAILURE,
-			"it is not measured in windows (see --exact), nor if no thread list was "
-			"found",
+			"attach with --exact, which always measures it",
 			"why threads waited was not measured");
 }
 
