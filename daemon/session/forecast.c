@@ -108,8 +108,12 @@ double forecast_cost(const struct forecast *f, const struct target_opts *o)
 {
 	double samples = cost_of_samples(target_opts_rate(o));
 
-	if (!f->known || o->mode.mode == MODE_SAMPLE)
-		return o->mode.mode == MODE_SAMPLE ? samples : 0;
+	if (o->mode.mode == MODE_SAMPLE)
+		return samples;
+	if (f->limited)
+		return (double)target_opts_limit(o) / 100;
+	if (!f->known)
+		return 0;
 	if (target_opts_limit(o))
 		return smaller(f->trace, (double)target_opts_limit(o) / 100);
 	return (o->mode.mode == MODE_COUNT ? f->count : f->trace) + samples;
@@ -135,6 +139,10 @@ const char *forecast_text(const struct forecast *f, double cost, char out[FORECA
 		    {" · sample", cost_of_samples(RATE_LOW)},
 		    {" · the default", forecast_cost(f, &initial)}};
 
+	if (f->limited) {
+		snprintf(out, FORECAST_TEXT, "at most +%.0f %%: the limit", 100 * cost);
+		return out;
+	}
 	if (!f->measured) {
 		if (cost > 0)
 			snprintf(out, FORECAST_TEXT, "+%.1f %% (by samples, without probes)",

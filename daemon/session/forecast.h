@@ -26,6 +26,7 @@ struct forecast_reading {
 /* Overheads are fractions of the program's own CPU time. */
 struct forecast {
 	bool measured;	    /* false: calls were not counted (mode sample needs no probes) */
+	bool limited;	    /* there is a limit, whatever the calls would cost */
 	bool known;	    /* false: not measured, or the process used too little CPU time */
 	double calls_per_s; /* per second of its own CPU time */
 	double trace, count;

@@ -13,6 +13,8 @@
  * service notice: there are no marks on such a machine.
  */
 #define TOO_SLOW 0.5
+/* What the target uses before marks are chosen, so that it has earned something, CPU time in ns */
+#define FIRST_EARN_NS 400000000u
 /* Time after which marks are no longer new */
 #define FIRST_NS 300e6
 
@@ -68,6 +70,7 @@ static void begin(struct tracee *t, uint64_t unlike_ns)
 	marks_begin(&t->windowed.choosing.marks,
 		    cost_slowness(cost_enter(&cost)) < TOO_SLOW ? t->plan.nmarks : 0, cost_mark(&cost),
 		    target_opts_limit(&t->opts) / 100.0);
+	t->windowed.choosing.marks.wait_cpu_ns = t->cpu_ns + FIRST_EARN_NS;
 	t->windowed.choosing.end_ns = 0;
 	t->windowed.choosing.next = false;
 	t->windowed.marks_cleared = 0;
