@@ -44,17 +44,6 @@ static uint64_t more(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-/* Returns the CPU time taken by hits and samples so far, in ns. */
-static uint64_t looking(const struct tracee *t)
-{
-	return t->overhead_ns + tracee_samples_ns(t) + windowed_marks_ns(t);
-}
-
-uint64_t windowed_taken(const struct tracee *t)
-{
-	return looking(t) + t->windowed.links_ns;
-}
-
 /*
  * Updates the budget, which also pays for the slowdown after hits. The windows' own accounts already
  * include opening and closing.
@@ -63,7 +52,8 @@ static void account(struct tracee *t, uint64_t now)
 {
 	const uint64_t slowdown = (uint64_t)cost_cold((double)t->overhead_ns);
 
-	windows_account(&t->windowed.ctl, now, t->cpu_ns, looking(t) + slowdown);
+	windows_account(&t->windowed.ctl, now, t->cpu_ns,
+			windowed_taken(t) - t->windowed.links_ns + slowdown);
 }
 
 /* Returns why there are no samples between windows, human-readable; "": there are. */
@@ -114,11 +104,6 @@ static void count_gap(struct tracee *t, uint64_t now)
 	count_cpu(t);
 	profile_gap(t->profile, more(now, w->since_ns));
 	w->since_ns = now;
-}
-
-void windowed_count_gap(struct tracee *t)
-{
-	count_gap(t, tracee_now());
 }
 
 /* The factor on the measured cost of hits that samples show, and its relative standard error. */
@@ -391,6 +376,8 @@ static void windowed_turn(struct tracee *t)
 	}
 	tracee_account(t);
 	account(t, now);
+	if (!w->ctl.open)
+		count_gap(t, now);
 	if (!w->ctl.open && windowed_marks_turn(t))
 		return;
 	act = w->ctl.open && windowed_marks_unfit(t)
@@ -491,6 +478,7 @@ const struct collector collector_windowed = {
 	.reconcile = windowed_reconcile,
 	.turn = windowed_turn,
 	.due_us = windowed_due_us,
+	.marks_ns = windowed_marks_ns,
 	.account = windowed_account,
 	.costs_change = windowed_costs_change,
 	.describe = windowed_describe,

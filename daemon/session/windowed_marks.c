@@ -27,7 +27,6 @@ struct others {
 static void begin_counting(struct tracee *t)
 {
 	probe_marks_forget_threads(t->probe);
-	windowed_count_gap(t);
 	profile_count_marks(t->profile, true, 0);
 	t->windowed.marks_per_ns = 0;
 	t->windowed.marks_since_taken_ns = windowed_taken(t);
@@ -153,7 +152,6 @@ static void give_up(struct tracee *t)
 
 	if (!windowed_marks_unfit(t))
 		return;
-	windowed_count_gap(t);
 	report(t, w->choosing.marks.last_hits);
 	unlike_ns = tracee_now() - w->choosing.marks.last_ns;
 	w->choosing.hits += kept_hits(t);
@@ -190,4 +188,9 @@ uint64_t windowed_marks_ns(const struct tracee *t)
 	const struct choosing *c = &t->windowed.choosing;
 
 	return (uint64_t)(c->marks.hit_ns * (double)(c->hits + kept_hits(t)));
+}
+
+uint64_t windowed_taken(const struct tracee *t)
+{
+	return t->overhead_ns + tracee_samples_ns(t) + windowed_marks_ns(t) + t->windowed.links_ns;
 }
