@@ -62,8 +62,6 @@ struct windowed {
 	struct choosing choosing; /* its opcodes are the tracee's */
 	unsigned int marks_given_up;
 	bool marks_are_unfit;
-	double marks_per_ns;	       /* their rate in the beginning */
-	uint64_t marks_since_taken_ns; /* windowed_taken() when they were attached */
 	uint64_t marks_cleared;	       /* kept marks' hits at the last clear */
 };
 
