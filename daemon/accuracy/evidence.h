@@ -90,7 +90,7 @@ struct evidence {
 	double gap_ns;	  /* after the last window, that no window represents yet */
 	double own_cpu;	  /* the target's CPU clock without the probes' time, outside of stretches */
 	double seen_cpu;  /* CPU time in windows */
-	double all_ns, all_cpu;	  /* time that windows represent, and their CPU time, weighted */
+	double all_ns, all_cpu; /* time that windows represent, and their CPU time, weighted */
 	uint64_t windows; /* number of windows that represent more than themselves */
 	double size, size2;		    /* sums over them, of CPU time and its square */
 	double calls;			    /* of all functions in all windows, weighted */

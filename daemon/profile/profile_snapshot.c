@@ -409,8 +409,8 @@ static void take_figures(const struct taker *t, uint32_t i, struct snapshot_node
 	out->self[SNAPSHOT_CPU] = exact->cpu;
 	if (!p->windows || is_light(p))
 		out->self[SNAPSHOT_CPU] += tree->nodes[i].self[SNAPSHOT_CPU];
-	out->self[SNAPSHOT_WALL] =
-		p->windows ? out->self[SNAPSHOT_CPU] : tree->nodes[i].self[SNAPSHOT_WALL];
+	out->self[SNAPSHOT_WALL] = p->windows ? out->self[SNAPSHOT_CPU]
+					      : tree->nodes[i].self[SNAPSHOT_WALL];
 	if (t->shares.sum)
 		out->self[SNAPSHOT_WALL] = out->self[SNAPSHOT_CPU] + t->shares.sum[i];
 }
@@ -670,14 +670,15 @@ static int take_rest(struct taker *t, struct snapshot_target *target)
 
 	if (!own || !rows || divide_samples(t, own, rows) < 0)
 		return -ENOMEM;
-	t->calls = calls_estimate(e, &(struct calls_given){
-					     .rows = rows,
-					     .n = nrows,
-					     .hit_ns = cost_enter(&target->cost) / p->accuracy.times,
-					     .times = p->accuracy.times,
-					     .error = p->accuracy.error,
-					     .period_ns = (double)target->estimate.period_ns,
-				     });
+	t->calls =
+		calls_estimate(e, &(struct calls_given){
+					  .rows = rows,
+					  .n = nrows,
+					  .hit_ns = cost_enter(&target->cost) / p->accuracy.times,
+					  .times = p->accuracy.times,
+					  .error = p->accuracy.error,
+					  .period_ns = (double)target->estimate.period_ns,
+				  });
 	for (uint32_t i = 0; i < e->n; i++) {
 		struct snapshot_rest *to;
 

@@ -464,9 +464,8 @@ Test(evidence, moved_without_memory)
 Test(evidence, contexts_that_have_figures)
 {
 	static const struct evidence_node some[] = {
-		{.calls = 1},		 {.cpu = 1},	     {.samples = 1},
-		{.within = 1},		 {.exact.calls = 1}, {.exact.cpu = 1},
-		{.exact.samples = 1},
+		{.calls = 1},	    {.cpu = 1},	      {.samples = 1},	    {.within = 1},
+		{.exact.calls = 1}, {.exact.cpu = 1}, {.exact.samples = 1},
 	};
 	struct evidence_rig m;
 
