@@ -287,6 +287,10 @@ Test(calls, marks_or_samples)
 	e.progress.marked.c2 = 60001;
 	cr_assert(progress_cpu_error(&e) < 0 && progress_factor(&e, &error, &common) > 0);
 	cr_assert(calls_estimate(&e, &loop).by_marks);
+	e.progress.marked.m2 = 4000;
+	cr_assert(progress_factor(&e, &error, &common) > 0 && error > 1.5);
+	cr_assert(calls_estimate(&e, &loop).by_marks,
+		  "a large error is better than an unknown one");
 	/* No samples */
 	e = marked();
 	rows[OF_LOOP].samples = 0;

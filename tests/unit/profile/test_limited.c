@@ -54,6 +54,7 @@ static void sleep_beside_a_stretch(uint64_t from, uint64_t to, bool light)
 	struct snapshot *s;
 	uint64_t slept = 0;
 
+	profile_gap(p, !light);	 /* else a stretch is all there is, and its times are used */
 	limited_sample(p, 1, 1); /* the stack is known */
 	for (uint64_t t = 0; t < 500; t += 10, limited_now += 10) {
 		if (t == 100) {
@@ -144,6 +145,10 @@ Test(limited, waits_in_windows)
 	limited_leave(p, 1, 20, 0x30);
 	out(p, 1);
 	limited_now += 30;
+	s = limited_finished(p);
+	limited_check_sums(s);
+	cr_assert_eq(limited_column(s, NULL, COLUMN_sleep), 150 + 30);
+	snapshot_free(s);
 	limited_end(p);
 	profile_gap(p, 10);
 	limited_now += 10;
