@@ -182,12 +182,15 @@ Test(windows, cleared_in_a_whole_window)
 		struct profile *p = limited_new();
 		struct snapshot *s;
 
-		/* One before, so that only what the next one touches is in its list */
+		/* A window before, so that only contexts of the next one are in its list */
 		limited_begin(p, 100, true);
-		limited_now += 100;
+		limited_enter(p, 1, 90, 0x10, 0, 0);
+		limited_leave(p, 1, 5, 0x10);
+		limited_now += 5;
 		limited_end(p);
 		limited_begin(p, 100, true);
 		limited_enter(p, 1, 10, 0x10, 0, 0);
+		limited_enter(p, 2, 0, 0x50, 4, 0);
 		limited_enter(p, 1, 10, 0x20, 1, 0x10);
 		limited_leave(p, 1, tail ? 100 : 10, 0x20);
 		profile_clear(p, limited_now);
@@ -200,6 +203,7 @@ Test(windows, cleared_in_a_whole_window)
 		limited_end(p);
 		cr_assert(limited_seen(p, 0).calls == 0 && limited_seen(p, 1).calls == 0);
 		cr_assert_eq(limited_seen(p, 2).calls, tail ? 0 : 1);
+		cr_assert_eq(limited_seen(p, 4).calls, 0);
 		cr_assert_eq(p->evidence.last.calls, tail ? 0 : 2);
 		cr_assert(!tail || p->evidence.last.cpu == 0);
 		s = limited_take(p);
