@@ -298,7 +298,7 @@ int evidence_keep(struct evidence *e, struct calltree *tree, bool light)
 	end_last(e);
 	for (uint32_t k = 0; k < calltree_ntouched(tree); k++) {
 		uint32_t i = calltree_touched(tree, k);
-		struct evidence_exact *exact = &e->nodes[i].exact;
+		struct evidence_exact *exact = light ? &e->nodes[i].exact : &e->nodes[i].heavy;
 
 		exact->calls += tree->nodes[i].calls;
 		exact->yields += tree->yields[i];
@@ -381,6 +381,8 @@ int evidence_move(struct evidence *e, const struct calltree *tree, uint32_t from
 		a->exact.yields += b->exact.yields;
 		a->exact.cpu += b->exact.cpu;
 		a->exact.samples += b->exact.samples;
+		a->heavy.calls += b->heavy.calls;
+		a->heavy.yields += b->heavy.yields;
 		a->calls += b->calls;
 		a->yields += b->yields;
 		a->cpu += b->cpu;
@@ -402,6 +404,6 @@ bool evidence_has(const struct evidence *e, uint32_t node)
 	if (node >= e->n)
 		return false;
 	n = &e->nodes[node];
-	return n->exact.calls || n->exact.cpu || n->calls > 0 || n->cpu > 0 || n->samples ||
-	       n->within || n->exact.samples;
+	return n->exact.calls || n->heavy.calls || n->exact.cpu || n->calls > 0 || n->cpu > 0 ||
+	       n->samples || n->within || n->exact.samples;
 }

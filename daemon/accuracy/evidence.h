@@ -18,14 +18,15 @@
 #include "base/cost.h"
 #include "stats/calltree.h"
 
-/* Figures of stretches, exact; cpu and samples (the time in ns that they stand for): of light ones only */
+/* Figures of stretches, exact. Samples: the time in ns that they stand for */
 struct evidence_exact {
 	uint64_t calls, yields, cpu, samples;
 };
 
 /* A node. Windows' figures are weighted sums; cpu: with the probes' part, which is taken. */
 struct evidence_node {
-	struct evidence_exact exact;
+	struct evidence_exact exact,
+		heavy; /* light ones; others, of which only calls and yields count */
 	double calls, yields, cpu, taken;
 	uint64_t samples; /* ns that samples outside of light stretches stand for */
 	uint64_t within;  /* the same, in the present stretch */
@@ -76,7 +77,7 @@ struct evidence {
 	double gap_ns;	  /* after the last window, that no window represents yet */
 	double own_cpu;	  /* the target's CPU clock without the probes' time, outside of stretches */
 	double seen_cpu;  /* CPU time in windows */
-	double all_ns, all_cpu;	  /* time that windows represent, and their CPU time, weighted */
+	double all_ns, all_cpu; /* time that windows represent, and their CPU time, weighted */
 	uint64_t windows; /* number of windows that represent more than themselves */
 	double size, size2;		    /* sums over them, of CPU time and its square */
 	double calls;			    /* of all functions in all windows, weighted */

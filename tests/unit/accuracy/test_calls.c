@@ -167,30 +167,55 @@ Test(calls, computed_twice)
 		struct calls_row rows[4];
 		double factor, of_factor;
 	} known[] = {
-		{600, 1, 0.1, 1e6, 10,
+		{600,
+		 1,
+		 0.1,
+		 1e6,
+		 10,
 		 {{ROUNDS * 891, ROUNDS * 600, ROUNDS, 83e6},
 		  {ROUNDS * 1001, ROUNDS * 600, ROUNDS, 125e6},
 		  {ROUNDS * 700, 0, 0, 292e6}},
-		 9.99285539, 0.412004219},
-		{600, 1, 0.1, 1e6, 10,
+		 9.99285539,
+		 0.412004219},
+		{600,
+		 1,
+		 0.1,
+		 1e6,
+		 10,
 		 {{ROUNDS * 891, ROUNDS * 660, ROUNDS, 83e6},
 		  {ROUNDS * 1001, ROUNDS * 660, ROUNDS, 125e6},
 		  {ROUNDS * 700, 0, 0, 292e6}},
-		 10.4108127, 0.411988417},
+		 10.4108127,
+		 0.411988417},
 		/* functions that contradict each other */
-		{600, 1, 0.1, 1e6, 10,
+		{600,
+		 1,
+		 0.1,
+		 1e6,
+		 10,
 		 {{ROUNDS * 891, ROUNDS * 600, ROUNDS, 10e6},
 		  {ROUNDS * 1001, ROUNDS * 600, ROUNDS, 125e6},
 		  {ROUNDS * 700, 0, 0, 900e6}},
-		 26.3576271, 0.430614206},
+		 26.3576271,
+		 0.430614206},
 		/* one without samples, one that windows do not show, and one without either */
-		{600, 1, 0.1, 1e6, 4,
+		{600,
+		 1,
+		 0.1,
+		 1e6,
+		 4,
 		 {{5e6, 1e6, 2000, 0}, {20e6, 4e6, 9000, 60e6}, {0, 0, 0, 3e6}},
-		 2.02713376, 1.19628808},
+		 2.02713376,
+		 1.19628808},
 		/* slow hits */
-		{6000, 1.2, 0.05, 4e6, 20,
+		{6000,
+		 1.2,
+		 0.05,
+		 4e6,
+		 20,
 		 {{70e6, 60e6, 9000, 40e6}, {90e6, 80e6, 12000, 60e6}, {12e6, 2e6, 300, 150e6}},
-		 16.5180046, 0.390273124},
+		 16.5180046,
+		 0.390273124},
 		/* a single function */
 		{600, 1, 0.1, 1e6, 3, {{20e6, 4e6, 9000, 60e6}}, 3.9925472, 0.991185845},
 	};
@@ -262,6 +287,10 @@ Test(calls, marks_or_samples)
 	e.progress.marked.c2 = 60001;
 	cr_assert(progress_cpu_error(&e) < 0 && progress_factor(&e, &error, &common) > 0);
 	cr_assert(calls_estimate(&e, &loop).by_marks);
+	e.progress.marked.m2 = 4000;
+	cr_assert(progress_factor(&e, &error, &common) > 0 && error > 1.5);
+	cr_assert(calls_estimate(&e, &loop).by_marks,
+		  "a large error is better than an unknown one");
 	/* No samples */
 	e = marked();
 	rows[OF_LOOP].samples = 0;
