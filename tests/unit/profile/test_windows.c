@@ -17,7 +17,7 @@ static uint64_t run_over_the_end(struct profile *p, bool whole)
 {
 	uint64_t tail;
 
-	profile_count_marks(p, true, 0);
+	profile_count_marks(p, true);
 	limited_begin(p, 1000, whole);
 	limited_enter(p, 1, 100, 0x10, 0, 0);
 	for (int i = 0; i < 4; i++) {
@@ -334,7 +334,7 @@ static double usable_marks(unsigned int first, unsigned int second)
 	struct event e = {.ts = 1000};
 
 	profile_in_windows(p, 1000);
-	profile_count_marks(p, true, 0);
+	profile_count_marks(p, true);
 	profile_begin(p, 1000);
 	profile_limit(p, &(struct profile_limit){UINT64_MAX, &limited_unknown_cost, false});
 	for (e.tid = 1; e.tid <= 2; e.tid++) {
@@ -348,7 +348,7 @@ static double usable_marks(unsigned int first, unsigned int second)
 	for (e.tid = 1; e.tid <= 2; e.tid++)
 		for (unsigned int i = 0; i < marks[e.tid - 1]; i++, e.ts++)
 			profile_event(p, &e);
-	profile_set_marks(p, 5000, 0);
+	profile_set_marks(p, 5000);
 	return p->evidence.progress.marked.total;
 }
 
