@@ -43,7 +43,7 @@ struct evidence_last {
 	double length; /* ns of the program's own time; 0: no window */
 	double weight; /* so far: represented time / length */
 	double cpu;    /* ns of all threads, without the probes' time */
-	bool marked;	   /* marks were counted */
+	bool marked;   /* marks were counted */
 	double calls, marks;
 };
 
@@ -64,7 +64,7 @@ struct evidence_progress {
 };
 
 struct evidence {
-	struct evidence_node *nodes;	   /* by node of the tree */
+	struct evidence_node *nodes;	  /* by node of the tree */
 	struct evidence_scratch *scratch; /* likewise, of the current window */
 	uint32_t n, cap;
 	struct evidence_func *funcs; /* by function */
@@ -75,12 +75,12 @@ struct evidence {
 	bool partial;	  /* there was any time outside of stretches; figures are estimates */
 	uint64_t samples; /* number of all samples */
 	double gap_ns;	  /* after the last window, that no window represents yet */
-	double own_cpu;	  /* the target's CPU clock without the probes' time, outside of stretches */
-	double seen_cpu;  /* CPU time in windows */
+	double own_cpu;	 /* the target's CPU clock without the probes' time, outside of stretches */
+	double seen_cpu; /* CPU time in windows */
 	double all_ns, all_cpu; /* time that windows represent, and their CPU time, weighted */
-	uint64_t windows; /* number of windows that represent more than themselves */
-	double size, size2;		    /* sums over them, of CPU time and its square */
-	double calls;			    /* of all functions in all windows, weighted */
+	uint64_t windows;	/* number of windows that represent more than themselves */
+	double size, size2;	/* sums over them, of CPU time and its square */
+	double calls;		/* of all functions in all windows, weighted */
 	struct evidence_progress progress;
 };
 

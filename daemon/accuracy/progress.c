@@ -46,7 +46,8 @@ double progress_factor(const struct evidence *e, double *ret_error, double *ret_
 	const double n = effective_marks(m);
 	double unmarked, var;
 
-	if (m->total <= 0 || e->progress.shown < MARKS_MIN || n <= 0 || m->calls <= 0 || e->calls <= 0)
+	if (m->total <= 0 || e->progress.shown < MARKS_MIN || n <= 0 || m->calls <= 0 ||
+	    e->calls <= 0)
 		return 0;
 	unmarked = 1 - m->all_calls / e->calls;
 	var = residual(n, m->c2, m->cm, m->m2, m->calls / m->marks);

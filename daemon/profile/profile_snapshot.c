@@ -398,10 +398,9 @@ static void take_figures(const struct taker *t, uint32_t i, struct snapshot_node
 {
 	const struct profile *p = t->p;
 	const struct calltree *tree = &p->rb.tree;
-	const struct evidence_exact none = {0},
-				    *exact = p->windows && i < p->evidence.n
-						     ? &p->evidence.nodes[i].exact
-						     : &none;
+	const struct evidence_exact none = {0}, *exact = p->windows && i < p->evidence.n
+								 ? &p->evidence.nodes[i].exact
+								 : &none;
 	const bool in = !p->windows || is_light(p);
 
 	out->calls = exact->calls + (in ? tree->nodes[i].calls : 0);

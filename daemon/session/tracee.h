@@ -48,21 +48,22 @@ struct windowed {
 	uint64_t opened_traps;		       /* samples of it */
 	uint64_t opened_cpu_ns;
 	struct probe_latency opened_latency;
-	double opened_scale, opened_times; /* of the costs that limit the window: by latency, by samples */
+	double opened_scale,
+		opened_times; /* of the costs that limit the window: by latency, by samples */
 	/*
 	 * In windows, the number of samples that hit the probes' own time, and the number to expect from measured
 	 * costs: hits cost as many times as much.
 	 */
 	double traps, expected;
-	uint64_t begun_ns;   /* started, while tracing */
-	uint64_t span_ns;    /* of the times before that */
-	uint64_t links_ns;   /* estimated time of opening and closing windows */
+	uint64_t begun_ns; /* started, while tracing */
+	uint64_t span_ns;  /* of the times before that */
+	uint64_t links_ns; /* estimated time of opening and closing windows */
 	/* When the window was closed, while its records are still being read; 0: they are not. */
 	uint64_t closed_ns, closed_cpu_ns, closed_traps;
 	struct choosing choosing; /* its opcodes are the tracee's */
 	unsigned int marks_given_up;
 	bool marks_are_unfit;
-	uint64_t marks_cleared;	       /* kept marks' hits at the last clear */
+	uint64_t marks_cleared; /* kept marks' hits at the last clear */
 };
 
 /* What observing took from a target in some time, and its CPU time, which includes that; in ns. */

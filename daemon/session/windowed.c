@@ -224,7 +224,8 @@ static void end_window(struct tracee *t, bool last)
 		profile_windows(t->profile, &so_far);
 		profile_keep(t->profile,
 			     (last && !so_far.sampled) ||
-				     profile_is_light(t->profile, more(t->cpu_ns, w->since_cpu_ns)));
+				     profile_is_light(t->profile,
+						      more(t->cpu_ns, w->since_cpu_ns)));
 		skip_cpu(t);
 	}
 	t->traced_ns += more(ts, t->started_ns);
@@ -382,9 +383,9 @@ static void windowed_turn(struct tracee *t)
 		return;
 	act = w->ctl.open && windowed_marks_unfit(t)
 		      ? WINDOWS_CLOSE
-		      : windows_decide(&w->ctl, now, (struct windows_shown){
-							profile_window_is_over(t->profile),
-							profile_window_lasts(t->profile)});
+		      : windows_decide(&w->ctl, now,
+				       (struct windows_shown){profile_window_is_over(t->profile),
+							      profile_window_lasts(t->profile)});
 	switch (act) {
 	case WINDOWS_CUT:
 		profile_window_cut(t->profile);

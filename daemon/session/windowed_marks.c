@@ -63,8 +63,8 @@ static void begin(struct tracee *t)
 
 	find_opcodes(t);
 	marks_begin(&t->windowed.choosing.marks,
-		    cost_slowness(cost_enter(&cost)) < TOO_SLOW ? t->plan.nmarks : 0, cost_mark(&cost),
-		    target_opts_limit(&t->opts) / 100.0);
+		    cost_slowness(cost_enter(&cost)) < TOO_SLOW ? t->plan.nmarks : 0,
+		    cost_mark(&cost), target_opts_limit(&t->opts) / 100.0);
 	t->windowed.choosing.marks.wait_cpu_ns = t->cpu_ns + FIRST_EARN_NS;
 	t->windowed.choosing.end_ns = 0;
 	t->windowed.choosing.next = false;
