@@ -670,12 +670,14 @@ Test(text, windows_are_reported)
 		some,
 		"   ESTIMATE   from 9 windows (--max-overhead 5) covering 12.5% of CPU time, 25.0% "
 		"of wall time; JSON, CSV and HTML contain the standard errors\n"
-		"   samples    7 between windows: probe cost rescaled by 1.250\n");
+		"   samples    7: CPU times are theirs; those on probes rescale the cost of hits "
+		"by "
+		"1.250\n");
 	cr_assert(!strstr(some, "INCOMPLETE") && !strstr(some, "exact counts"), "%s", some);
 	t->windows.unsampled = "no counter";
 	t->windows.samples_factor = 0;
 	unsampled = verbose(s);
-	assert_has(unsampled, "   unsampled  not sampled between windows: no counter\n");
+	assert_has(unsampled, "   unsampled  no samples: no counter\n");
 	cr_assert(!strstr(unsampled, "   samples"));
 	t->windows.unsampled = "";
 	t->decode_errors = 4;
