@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Subtracts the cost of probes from a snapshot. correct.c describes the rules. */
+/* Subtracts the cost of probes from a snapshot. finish.c describes the rules. */
 #ifndef PYPROF_ACCURACY_FINISH_H
 #define PYPROF_ACCURACY_FINISH_H
 

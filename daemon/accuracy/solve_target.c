@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The measurements of a snapshot's target, and its corrected times: see reconcile.c for the method. */
+/* The measurements of a snapshot's target, and its corrected times: see solve.c for the method. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * no I/O, no clock (time comes with the events), no globals. All growth is limited.
  *
  * It routes each event to the module for it and owns the modules' data: stacks (stack/: threads,
- * rules that match events to stacks, time, code objects), estimates from windows (estimate/),
+ * rules that match events to stacks, time, code objects), evidence of limited targets (accuracy/),
  * aggregated counts and samples (counting/), and the tree (stats/calltree.c).
  */
 #ifndef PYPROF_PROFILE_PROFILE_H

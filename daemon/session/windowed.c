@@ -66,7 +66,7 @@ static void account(struct tracee *t, uint64_t now)
 	windows_account(&t->windowed.ctl, now, t->cpu_ns, looking(t) + slowdown);
 }
 
-/* Returns why there are no samples between windows, human-readable; "": there are. */
+/* Returns why there are no samples, human-readable; "": there are. */
 static const char *unsampled(const struct tracee *t)
 {
 	int r = t->probe ? probe_samples(t->probe) : 1;
