@@ -20,7 +20,8 @@ const struct opt target_opt_table[] = {
 	 0, 9999, .key = "rate"},
 	{"max-overhead", 0, OPT_U32, FIELD(max_overhead), "PCT",
 	 "limit the overhead to PCT % of the target's CPU\n"
-	 "time: if its calls cost more, they are traced\nin windows, and their numbers are estimates",
+	 "time: if its calls cost more, they are traced in\n"
+	 "windows, and their numbers are estimates",
 	 1, 50, .initial = "10", .key = "max_overhead", .none = "0"},
 	{"exact", 0, OPT_FLAG, FIELD(exact), NULL, "trace every call, whatever it costs: no limit",
 	 .key = "exact"},
