@@ -627,7 +627,7 @@ _Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed si
 	X(map_full, "code objects or threads that did not fit the maps")                           \
 	X(lost_counters, "resource counters that could not be sent (sent again later)")            \
 	X(unknown_site, "hits at an address that is no site of the plan")                          \
-	X(lost_samples, "samples of a trace that could not be sent")                                 \
+	X(lost_samples, "samples of a trace that could not be sent")                               \
 	X(lost_memory, "changes of memory that could not be sent (sent again later)")              \
 	X(lost_walks, "stacks of waiting threads that could not be sent")                          \
 	X(samples_truncated, "sampled stacks cut off: too deep or unreadable")
