@@ -451,7 +451,7 @@ static void say_mode(struct lines *l, const struct snapshot_target *t)
 		    e->rate	      ? "every call; times are from samples"
 		    : t->waits.walked ? "no CPU times"
 				      : "counts only, no times");
-	if (t->mode == MODE_TRACE && e->rate)
+	if (t->mode == MODE_TRACE && e->rate && !t->windows.sampled)
 		say(l, "samples",
 		    "%" PRIu64 " before the probes, %" PRIu64 " during the trace at %" PRIu32
 		    " Hz, and %" PRIu64 " within probes: CPU times are %s them",
@@ -491,10 +491,13 @@ static void say_windows(struct lines *l, const struct snapshot_target *t)
 	    w->n, w->max_overhead, 100 * share_of(w->seen_cpu_ns, w->all_cpu_ns),
 	    100 * share_of(t->traced_ns, w->span_ns));
 	if (w->unsampled && *w->unsampled)
-		say(l, "unsampled", "not sampled between windows: %s", w->unsampled);
+		say(l, "unsampled", "no samples: %s", w->unsampled);
 	else if (w->samples_factor > 0)
-		say(l, "samples", "%" PRIu64 " between windows: probe cost rescaled by %.3f",
-		    w->samples, w->samples_factor);
+		say(l, "samples",
+		    "%" PRIu64 " of %.3f ms of CPU time each, which give the times; %" PRIu64
+		    " more on probes rescale the cost of hits by %.3f",
+		    w->samples, (double)t->estimate.period_ns / 1e6, t->estimate.of_probes,
+		    w->samples_factor);
 }
 
 static void say_quality(struct lines *l, const struct snapshot_target *t)

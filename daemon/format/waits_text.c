@@ -11,8 +11,7 @@
 int waits_not_measured(struct diag *diag)
 {
 	return diag_set(diag, -ENODATA, PYP_EXIT_FAILURE,
-			"it is not measured in windows (see --exact), nor if no thread list was "
-			"found",
+			"it is not measured by --continuous, nor if no thread list was found",
 			"why threads waited was not measured");
 }
 

@@ -370,7 +370,7 @@ void tracee_hold_on(struct tracee *t);
 bool tracee_unchanged(struct tracee *t);
 /* Check that it is the process that was attached; else inspect it again, or end it: exit code 3. */
 int tracee_check_program(struct tracee *t, struct diag *diag);
-/* Returns the options of sampling for its probe; between windows, where that is possible. */
+/* Returns the options of sampling for its probe. */
 struct probe_sampling tracee_sampling(const struct tracee *t, const struct target_opts *opts,
 				      const struct python *py);
 /* Returns how many stacks of waiting threads its probe walks per second; 0: not this mode. */

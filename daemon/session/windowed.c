@@ -56,7 +56,7 @@ static void account(struct tracee *t, uint64_t now)
 			windowed_taken(t) - t->windowed.links_ns + slowdown);
 }
 
-/* Returns why there are no samples between windows, human-readable; "": there are. */
+/* Returns why there are no samples, human-readable; "": there are. */
 static const char *unsampled(const struct tracee *t)
 {
 	int r = t->probe ? probe_samples(t->probe) : 1;

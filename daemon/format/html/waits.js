@@ -8,13 +8,8 @@ import { count, element, nanoseconds, shortened, tail, time, visible } from './t
 
 const AT_FIRST = 20; // rows of a table before the reader asks for more
 const STEP = 100;
-const MEASURED_BY = 'It is measured with --exact.';
-
-function whyNot({ windows }) {
-	if (windows)
-		return 'the process was traced in windows, which do not weigh reasons';
-	return 'no reasons were recorded';
-}
+const WHY_NOT = 'no reasons were recorded';
+const MEASURED_BY = 'It is measured in every mode, but not by --continuous, nor if no thread list was found.';
 
 // Figures of a function: its own, or with all that it called.
 function figure(row, kind) {
@@ -54,9 +49,9 @@ export class Waits {
 		const process = ({ pid }) => (targets.length > 1 ? `process ${pid}: ` : '');
 
 		if (!this.report.has.waits)
-			return [`Not measured: ${[...new Set(missing.map(whyNot))].join('; ') || 'no process'}. ${MEASURED_BY}`];
+			return [`Not measured: ${missing.length ? WHY_NOT : 'no process'}. ${MEASURED_BY}`];
 		return [
-			...missing.map((t) => `${process(t)}not measured: ${whyNot(t)}.`),
+			...missing.map((t) => `${process(t)}not measured: ${WHY_NOT}.`),
 			...targets.flatMap((t) => [
 				t.waits && !t.waits.gil_known ? `${process(t)}the GIL was not found; waiting for it is in lock.` : [],
 				t.waits?.walks !== undefined

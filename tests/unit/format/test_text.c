@@ -664,19 +664,22 @@ Test(text, windows_are_reported)
 					       .all_cpu_ns = 8,
 					       .samples = 7,
 					       .samples_factor = 1.25};
+	t->estimate = (struct snapshot_estimate){
+		.rate = 800, .period_ns = 1250000, .samples = 7, .of_probes = 3};
 	t->decode_errors = 0;
 	some = verbose(s);
 	assert_has(
 		some,
 		"   ESTIMATE   from 9 windows (--max-overhead 5) covering 12.5% of CPU time, 25.0% "
 		"of wall time; JSON, CSV and HTML contain the standard errors\n"
-		"   samples    7 between windows: probe cost rescaled by 1.250\n");
+		"   samples    7 of 1.250 ms of CPU time each, which give the times; 3 more on "
+		"probes rescale the cost of hits by 1.250\n");
 	cr_assert(!strstr(some, "INCOMPLETE") && !strstr(some, "exact counts"), "%s", some);
 	t->windows.unsampled = "no counter";
 	t->windows.samples_factor = 0;
 	unsampled = verbose(s);
-	assert_has(unsampled, "   unsampled  not sampled between windows: no counter\n");
-	cr_assert(!strstr(unsampled, "   samples"));
+	assert_has(unsampled, "   unsampled  no samples: no counter\n");
+	cr_assert(!strstr(unsampled, "   samples"), "not a second time, as of an exact trace");
 	t->windows.unsampled = "";
 	t->decode_errors = 4;
 	incomplete = verbose(s);
