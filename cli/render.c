@@ -187,9 +187,13 @@ static void print_overhead(const json_t *t, const struct page *page)
 		n += snprintf(s + n, sizeof(s) - (size_t)n, "%s%.1f%% in all",
 			      traced ? ", " : "overhead ", json_real_value(in_all) * 100);
 	if (w)
+		n += snprintf(s + n, sizeof(s) - (size_t)n, " (limit %" PRIu64 "%%); ",
+			      count_of(w, "max_overhead_percent"));
+	if (w && json_is_false(json_object_get(w, "sampled")))
+		snprintf(s + n, sizeof(s) - (size_t)n, "every call is traced");
+	else if (w)
 		snprintf(s + n, sizeof(s) - (size_t)n,
-			 " (limit %" PRIu64 "%%); %" PRIu64 " windows cover %.1f%% of its CPU time",
-			 count_of(w, "max_overhead_percent"), count_of(w, "count"),
+			 "%" PRIu64 " windows cover %.1f%% of its CPU time", count_of(w, "count"),
 			 json_real_value(json_object_get(w, "cpu_share")) * 100);
 	print_remark(t, "", s, page);
 }

@@ -300,7 +300,7 @@ static struct forecast print_forecast(FILE *out, const char *key, const struct s
 	reading.cost = *cost;
 	f = forecast_of(&reading);
 	snprintf(line, sizeof(line), "%.3g million calls per second of CPU time, %s",
-		 f.calls_per_s / 1e6, forecast_text(&f, 0, text));
+		 f.calls_per_s / 1e6, forecast_text(&f, 0, 0, text));
 	print_safe(out, key, f.known ? line : text);
 	return f;
 }

@@ -23,11 +23,17 @@ struct brief {
 	uint32_t n; /* targets */
 	unsigned int modes;
 	bool exact, windows, corrected, cost_unknown, walked;
-	uint64_t events, lost, traced_ns, end_unix_ns;
+	uint64_t events, lost, observed_ns, end_unix_ns;
 	uint64_t samples, walks, seen_cpu_ns, all_cpu_ns, nwindows;
 	uint64_t not_traced, failed_windows, overhead_ns, own_cpu_ns;
+	uint32_t limit; /* the highest of all, percent; 0: none */
 	const struct snapshot_target *first;
 };
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
 
 static void add_target(struct brief *b, const struct snapshot_target *t)
 {
@@ -38,12 +44,15 @@ static void add_target(struct brief *b, const struct snapshot_target *t)
 	b->modes |= snapshot_target_modes(t);
 	b->exact &= provenance_exact(b->s, t);
 	b->windows |= t->windows.sampled;
-	b->corrected &= t->mode != MODE_TRACE || t->corrected;
+	/* Samples within probes are left out. */
+	b->corrected &= t->mode != MODE_TRACE || t->corrected || t->windows.sampled;
 	b->cost_unknown |= t->mode == MODE_TRACE && !t->cost.known;
 	b->events += t->events;
 	b->lost += provenance_lost(t);
-	b->traced_ns = t->traced_ns > b->traced_ns ? t->traced_ns : b->traced_ns;
-	b->end_unix_ns = t->end_unix_ns > b->end_unix_ns ? t->end_unix_ns : b->end_unix_ns;
+	/* Samples show the time between windows. */
+	b->observed_ns = larger(b->observed_ns, larger(t->traced_ns, t->windows.span_ns));
+	b->limit = (uint32_t)larger(b->limit, t->windows.max_overhead);
+	b->end_unix_ns = larger(b->end_unix_ns, t->end_unix_ns);
 	b->samples += t->estimate.samples;
 	b->walked |= t->waits.walked;
 	b->walks += t->waits.walks;
@@ -128,7 +137,7 @@ static void put_time(const struct brief *b, FILE *out)
 
 	if (b->end_unix_ns && gmtime_r(&seconds, &tm))
 		strftime(until, sizeof(until), " until %Y-%m-%d %H:%M:%S UTC", &tm);
-	fprintf(out, "%.3f seconds%s%s", (double)b->traced_ns / NS,
+	fprintf(out, "%.3f seconds%s%s", (double)b->observed_ns / NS,
 		b->first->since ? " since the last snapshot" : "", until);
 	if (b->modes != 1u << MODE_COUNT)
 		fprintf(out, "; %s",
@@ -154,6 +163,8 @@ static void put_mode(const struct brief *b, FILE *out)
 		fprintf(out, "%s%s", sep, mode_names[m]);
 		sep = " and ";
 	}
+	if (b->limit)
+		fprintf(out, ", at most about %" PRIu32 " %% overhead", b->limit);
 }
 
 static void put_times(const struct brief *b, FILE *out)
@@ -162,7 +173,7 @@ static void put_times(const struct brief *b, FILE *out)
 		fputs(b->walked ? "; no CPU times" : "; no times", out);
 		return;
 	}
-	if (b->modes & 1u << MODE_SAMPLE)
+	if (b->modes & 1u << MODE_SAMPLE || (b->windows && b->corrected))
 		fprintf(out, "; CPU times from %" PRIu64 " samples, error %.1f%% of the sum",
 			b->samples, 100 * provenance_sampling_error(b->samples));
 	else if (!b->corrected)
@@ -186,7 +197,7 @@ static void put_quality(const struct brief *b, FILE *out)
 		fprintf(out, " at %" PRIu32 " Hz: no counts%s", b->first->estimate.rate,
 			b->walked ? "" : ", no waiting");
 	else if (b->windows)
-		fprintf(out, ": figures are estimates from %" PRIu64 " windows, %.1f%% of CPU time",
+		fprintf(out, ": counts estimated from %" PRIu64 " windows, %.1f%% of CPU time",
 			b->nwindows,
 			b->all_cpu_ns ? 100 * (double)b->seen_cpu_ns / (double)b->all_cpu_ns : 100);
 	else if (!b->exact)
@@ -198,7 +209,8 @@ static void put_quality(const struct brief *b, FILE *out)
 		fputs(": no calls recorded", out);
 	if (b->events || b->samples)
 		put_times(b, out);
-	if (b->walked)
+	/* A trace needs none as long as it shows every call. */
+	if (b->walked && (b->walks || b->modes != 1u << MODE_TRACE))
 		fprintf(out, "; waiting by function from %" PRIu64 " stacks", b->walks);
 }
 

@@ -430,7 +430,7 @@ static const char *known(const char *s)
 
 static void say_waits(struct lines *l, const struct snapshot_target *t)
 {
-	if (t->waits.walked)
+	if (t->waits.walked && (t->waits.walks || t->mode != MODE_TRACE))
 		say(l, "waits",
 		    "by reason exact for each thread; distribution over functions estimated from "
 		    "%" PRIu64 " stacks",
@@ -451,7 +451,18 @@ static void say_mode(struct lines *l, const struct snapshot_target *t)
 		    e->rate	      ? "every call; times are from samples"
 		    : t->waits.walked ? "no CPU times"
 				      : "counts only, no times");
-	if (t->mode == MODE_TRACE && e->rate && !t->windows.sampled)
+	if (t->mode == MODE_TRACE && t->windows.max_overhead)
+		say(l, "mode",
+		    "trace: at most about %" PRIu32 " %% overhead; every call as long as that "
+		    "allows it, else in windows",
+		    t->windows.max_overhead);
+	if (t->mode == MODE_TRACE && t->windows.sampled && e->rate)
+		say(l, "samples",
+		    "%" PRIu64 " at %" PRIu32 " Hz; CPU times are estimated from them, a time of "
+		    "T with a standard error of sqrt(T * %.3f ms); %" PRIu64
+		    " more fell within probes; excluded",
+		    e->samples, e->rate, (double)e->period_ns / 1e6, e->of_probes);
+	else if (t->mode == MODE_TRACE && e->rate)
 		say(l, "samples",
 		    "%" PRIu64 " before the probes, %" PRIu64 " during the trace at %" PRIu32
 		    " Hz, and %" PRIu64 " within probes: CPU times are %s them",
@@ -485,18 +496,15 @@ static void say_windows(struct lines *l, const struct snapshot_target *t)
 	const struct snapshot_windows *w = &t->windows;
 
 	say(l, "ESTIMATE",
-	    "from %" PRIu64 " windows (--max-overhead %" PRIu32
-	    ") covering %.1f%% of CPU time, %.1f%% of wall time; JSON, CSV and HTML contain the "
-	    "standard errors",
-	    w->n, w->max_overhead, 100 * share_of(w->seen_cpu_ns, w->all_cpu_ns),
+	    "counts are from %" PRIu64
+	    " windows covering %.1f%% of CPU time, %.1f%% of wall time; JSON, CSV and HTML contain "
+	    "the standard errors",
+	    w->n, 100 * share_of(w->seen_cpu_ns, w->all_cpu_ns),
 	    100 * share_of(t->traced_ns, w->span_ns));
 	if (w->unsampled && *w->unsampled)
-		say(l, "unsampled", "no samples: %s", w->unsampled);
+		say(l, "unsampled", "not sampled between windows: %s", w->unsampled);
 	else if (w->samples_factor > 0)
-		say(l, "samples",
-		    "%" PRIu64 " of %.3f ms of CPU time each, which give the times; %" PRIu64
-		    " more on probes rescale the cost of hits by %.3f",
-		    w->samples, (double)t->estimate.period_ns / 1e6, t->estimate.of_probes,
+		say(l, "probe cost", "rescaled by %.3f, from samples within probes",
 		    w->samples_factor);
 }
 
@@ -548,7 +556,7 @@ static void say_overhead(struct lines *l, const struct snapshot_target *t)
 
 	if (overhead_text(t->overhead_ns, t->own_cpu_ns, t->folded > 1, overhead))
 		say(l, "overhead", "%s", overhead);
-	if (t->mode != MODE_TRACE)
+	if (t->mode != MODE_TRACE || (t->windows.sampled && !t->subtracted[l->o->clock]))
 		return;
 	if (!t->corrected) {
 		say(l, "times", "the probes' own time is in all figures%s",
@@ -648,8 +656,13 @@ static void say_target(struct lines *l, const struct snapshot_target *t)
 	    known(t->build_id));
 	say(l, "start", "%s%s", iso8601(t->start_unix_ns, start),
 	    t->since ? ", the last snapshot" : "");
-	say(l, "end", "%s, traced for %.3f seconds", iso8601(t->end_unix_ns, end),
-	    (double)t->traced_ns / NS);
+	if (t->windows.sampled)
+		say(l, "end", "%s, observed for %.3f seconds, traced for %.3f of them",
+		    iso8601(t->end_unix_ns, end), (double)t->windows.span_ns / NS,
+		    (double)t->traced_ns / NS);
+	else
+		say(l, "end", "%s, traced for %.3f seconds", iso8601(t->end_unix_ns, end),
+		    (double)t->traced_ns / NS);
 	if (t->mechanism)
 		say(l, "probes", "by %s", t->mechanism);
 	if (t->self_test)

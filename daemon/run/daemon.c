@@ -327,7 +327,8 @@ static void log_forecast(const struct daemon *d, pid_t pid, const struct session
 
 	if (*f->name)
 		/* A warning, so that it is visible without -v. */
-		log_warning("%d %s: %s", pid, f->name, forecast_text(&f->forecast, f->cost, text));
+		log_warning("%d %s: %s", pid, f->name,
+			    forecast_text(&f->forecast, f->cost, f->limit, text));
 	if (advice)
 		log_warning("process %d: expected overhead about %.0f %% of its own CPU time: %s",
 			    pid, 100 * f->cost, advice);

@@ -192,8 +192,8 @@ static int handle_forecast(struct routes_ctx *ctx, const struct request *rq, pid
 		json_pack("{s:i, s:s, s:o, s:f, s:s, s:s, s:s, s:o}", "pid", (int)pid, "name",
 			  utf8_clean(f.name, name, sizeof(name)), "forecast",
 			  json_of_forecast(&f.forecast), "cost", 100 * f.cost, "text",
-			  forecast_text(&f.forecast, f.cost, text), "advice", advice ? advice : "",
-			  "question", question ? question : "", "children",
+			  forecast_text(&f.forecast, f.cost, f.limit, text), "advice",
+			  advice ? advice : "", "question", question ? question : "", "children",
 			  json_of_workers(&f.workers)));
 }
 

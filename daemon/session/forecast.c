@@ -6,6 +6,7 @@
  */
 #include "session/forecast.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -108,12 +109,8 @@ double forecast_cost(const struct forecast *f, const struct target_opts *o)
 {
 	double samples = cost_of_samples(target_opts_rate(o));
 
-	if (o->mode.mode == MODE_SAMPLE)
-		return samples;
-	if (f->limited)
-		return (double)target_opts_limit(o) / 100;
-	if (!f->known)
-		return 0;
+	if (!f->known || o->mode.mode == MODE_SAMPLE)
+		return o->mode.mode == MODE_SAMPLE ? samples : 0;
 	if (target_opts_limit(o))
 		return smaller(f->trace, (double)target_opts_limit(o) / 100);
 	return (o->mode.mode == MODE_COUNT ? f->count : f->trace) + samples;
@@ -124,7 +121,8 @@ static int put_share(char *out, size_t size, const char *mode, double share)
 	return snprintf(out, size, "%s +%.*f %%", mode, share < 0.0995 ? 1 : 0, 100 * share);
 }
 
-const char *forecast_text(const struct forecast *f, double cost, char out[FORECAST_TEXT])
+const char *forecast_text(const struct forecast *f, double cost, uint32_t limit,
+			  char out[FORECAST_TEXT])
 {
 	struct target_opts initial;
 	size_t n = 0;
@@ -139,8 +137,10 @@ const char *forecast_text(const struct forecast *f, double cost, char out[FORECA
 		    {" · sample", cost_of_samples(RATE_LOW)},
 		    {" · the default", forecast_cost(f, &initial)}};
 
-	if (f->limited) {
-		snprintf(out, FORECAST_TEXT, "at most +%.0f %%: the limit", 100 * cost);
+	if (!f->measured && limit) {
+		snprintf(out, FORECAST_TEXT,
+			 "at most about +%" PRIu32 " %% of its own CPU time (--exact: no limit)",
+			 limit);
 		return out;
 	}
 	if (!f->measured) {

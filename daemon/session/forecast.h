@@ -26,7 +26,6 @@ struct forecast_reading {
 /* Overheads are fractions of the program's own CPU time. */
 struct forecast {
 	bool measured;	    /* false: calls were not counted (mode sample needs no probes) */
-	bool limited;	    /* there is a limit, whatever the calls would cost */
 	bool known;	    /* false: not measured, or the process used too little CPU time */
 	double calls_per_s; /* per second of its own CPU time */
 	double trace, count;
@@ -42,10 +41,12 @@ double forecast_cost(const struct forecast *f, const struct target_opts *opts);
 
 /*
  * Formats "trace +192 % · count +85 % · …", where trace is of every call; if calls were not counted,
- * only `cost` (a fraction). Returns out.
+ * only `cost` (a fraction). Of a target with a limit (percent; 0: none), the limit, as its calls are
+ * not counted before. Returns out.
  */
 #define FORECAST_TEXT 256
-const char *forecast_text(const struct forecast *f, double cost, char out[FORECAST_TEXT]);
+const char *forecast_text(const struct forecast *f, double cost, uint32_t limit,
+			  char out[FORECAST_TEXT]);
 /*
  * Suggests options with less overhead than `cost` (a fraction). Returns a static string; NULL: the
  * cost is low or there is no forecast.

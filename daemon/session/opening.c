@@ -559,7 +559,6 @@ static int prepare(struct tracee *t, struct diag *diag)
 void tracee_prepare(struct tracee *t)
 {
 	t->prepared = true;
-	t->forecast.limited = t->collector->windows;
 	t->prepared_err = prepare(t, &t->prepared_diag);
 }
 

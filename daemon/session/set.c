@@ -512,6 +512,7 @@ struct session_forecast sessions_forecast(const struct sessions *ss, pid_t pid,
 	snprintf(ret.name, sizeof(ret.name), "%.63s", slash ? slash + 1 : t->target->exe);
 	ret.forecast = t->forecast;
 	ret.cost = forecast_cost(&t->forecast, &possible);
+	ret.limit = target_opts_limit(&possible);
 	if (t->workers && !opts->follow)
 		ret.workers = workers_use(t->workers);
 	return ret;

@@ -348,8 +348,10 @@ static void check_alone(pid_t group)
 static bool is_forecast(const char *line, size_t n)
 {
 	static const char *const marks[] = {" · sample +",
-					    ": no forecast: ", " % (by samples, without probes)",
+					    ": no forecast: ",
+					    " % (by samples, without probes)",
 					    "warning: expected overhead",
+					    " (--exact: no limit)",
 					    ": expected overhead about "};
 
 	if (strncmp(line, "overhead: ", 10) == 0)

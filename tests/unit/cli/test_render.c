@@ -78,6 +78,9 @@ Test(render, overhead)
 		"  \"windows\": {\"max_overhead_percent\": 5, \"count\": 9, \"cpu_share\": 0.5}},"
 		"{\"pid\": 2, \"state\": \"attached\", \"overhead\": 0.0,"
 		"  \"overhead_in_all\": 0.029},"
+		"{\"pid\": 4, \"state\": \"tracing\", \"overhead\": 0.01,"
+		"  \"windows\": {\"max_overhead_percent\": 10, \"sampled\": false, \"count\": 0,"
+		"  \"cpu_share\": 0.0}},"
 		"{\"pid\": 3, \"state\": \"ended\", \"overhead_in_all\": null}]}");
 
 	cr_assert(strstr(out,
@@ -86,6 +89,8 @@ Test(render, overhead)
 		  "%s", out);
 	cr_assert(strstr(out, "\n      2 overhead 2.9% in all\n"), "%s", out);
 	cr_assert(!strstr(out, "      3 overhead"), "%s", out);
+	cr_assert(strstr(out, "\n      4 overhead 1.0% (limit 10%); every call is traced\n"), "%s",
+		  out);
 }
 
 Test(render, mechanism)

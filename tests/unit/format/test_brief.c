@@ -124,11 +124,24 @@ Test(brief, modes)
 	t->waits.walked = false;
 	t->mode = MODE_TRACE;
 	t->corrected = t->cost.known = true;
-	t->windows = (struct snapshot_windows){
-		.sampled = true, .max_overhead = 5, .n = 9, .seen_cpu_ns = 1, .all_cpu_ns = 4};
+	t->windows = (struct snapshot_windows){.sampled = true,
+					       .max_overhead = 5,
+					       .n = 9,
+					       .seen_cpu_ns = 1,
+					       .all_cpu_ns = 4,
+					       .span_ns = 61000000000};
 	l = lines_of(s, &(struct format_opts){0});
-	assert_line(&l, "ESTIMATE|mode trace: figures are estimates from 9 windows, 25.0% of CPU "
-			"time; CPU times estimated by 100 samples\n");
+	assert_line(&l, "recorded|61.000 seconds until ");
+	assert_line(&l, "ESTIMATE|mode trace, at most about 5 % overhead: counts estimated from 9 "
+			"windows, 25.0% of CPU time; CPU times from 100 samples, error 10.0% of "
+			"the sum\n");
+	t->windows = (struct snapshot_windows){.max_overhead = 10};
+	t->waits.walked = true;
+	t->waits.walks = 0;
+	t->events = 1234;
+	l = lines_of(s, &(struct format_opts){0});
+	assert_line(&l, "result|mode trace, at most about 10 % overhead: exact counts: 1234 calls "
+			"and returns, none lost; CPU times estimated by 100 samples\n");
 }
 
 /* Numbers are the sums over the selected targets, times the longest and the latest. */
@@ -157,14 +170,16 @@ Test(brief, sums)
 	t[2].since = true;
 	l = lines_of(s, &(struct format_opts){0});
 	assert_line(&l, "recorded|20.000 seconds until 2023-11-14 22:13:31 UTC; CPU time\n");
-	assert_line(&l, "LOST|mode trace: 66 of 3768 events lost, counts are lower bounds; CPU "
-			"times estimated by 100 samples; waiting by function from 14 stacks\n");
+	assert_line(&l,
+		    "LOST|mode trace: 66 of 3768 events lost, counts are lower bounds; CPU "
+		    "times from 100 samples, error 10.0% of the sum; waiting by function from 14 "
+		    "stacks\n");
 	assert_line(&l, "WARNING|642 children were not traced; 4 windows failed to open\n");
 	for (uint32_t i = 0; i < 2; i++)
 		t[i].losses[PYP_LOSS_lost_events] = t[i].losses[PYP_LOSS_fault_frame] = 0;
 	l = lines_of(s, &(struct format_opts){0});
-	assert_line(&l, "ESTIMATE|mode trace: figures are estimates from 8 windows, 25.0% of CPU "
-			"time; CPU times estimated by 100 samples; ");
+	assert_line(&l, "ESTIMATE|mode trace: counts estimated from 8 windows, 25.0% of CPU time; "
+			"CPU times from 100 samples, error 10.0% of the sum; ");
 	t[1].windows.all_cpu_ns = t[0].windows.all_cpu_ns = 0;
 	l = lines_of(s, &(struct format_opts){0});
 	assert_line(&l, " from 8 windows, 100.0% of CPU time;");
@@ -175,6 +190,9 @@ Test(brief, sums)
 			"probes' own time is subtracted\n");
 	cr_assert_eq(l.n, 3);
 	t[1].corrected = false;
+	l = lines_of(s, &(struct format_opts){0});
+	assert_line(&l, "; CPU times from 100 samples, ");
+	t[2].corrected = false;
 	l = lines_of(s, &(struct format_opts){0});
 	assert_line(&l, "; times include the probes' own; waiting");
 }

@@ -665,21 +665,29 @@ Test(text, windows_are_reported)
 					       .samples = 7,
 					       .samples_factor = 1.25};
 	t->estimate = (struct snapshot_estimate){
-		.rate = 800, .period_ns = 1250000, .samples = 7, .of_probes = 3};
+		.rate = 999, .period_ns = 1001000, .samples = 400, .of_probes = 3};
+	t->waits.walked = true;
 	t->decode_errors = 0;
 	some = verbose(s);
-	assert_has(
-		some,
-		"   ESTIMATE   from 9 windows (--max-overhead 5) covering 12.5% of CPU time, 25.0% "
-		"of wall time; JSON, CSV and HTML contain the standard errors\n"
-		"   samples    7 of 1.250 ms of CPU time each, which give the times; 3 more on "
-		"probes rescale the cost of hits by 1.250\n");
+	assert_has(some, ", observed for 40.000 seconds, traced for 10.000 of them\n");
+	assert_has(some,
+		   "   mode       trace: at most about 5 % overhead; every call as long as "
+		   "that allows it, else in windows\n"
+		   "   samples    400 at 999 Hz; CPU times are estimated from them, a time of "
+		   "T with a standard error of sqrt(T * 1.001 ms); 3 more fell within probes; "
+		   "excluded\n");
+	assert_has(some,
+		   "   ESTIMATE   counts are from 9 windows covering 12.5% of CPU time, 25.0% "
+		   "of wall time; JSON, CSV and HTML contain the standard errors\n"
+		   "   probe cost rescaled by 1.250, from samples within probes\n");
+	cr_assert(!strstr(some, "   times  ") && !strstr(some, "   waits  "), "%s", some);
+	t->estimate = (struct snapshot_estimate){0};
 	cr_assert(!strstr(some, "INCOMPLETE") && !strstr(some, "exact counts"), "%s", some);
 	t->windows.unsampled = "no counter";
 	t->windows.samples_factor = 0;
 	unsampled = verbose(s);
-	assert_has(unsampled, "   unsampled  no samples: no counter\n");
-	cr_assert(!strstr(unsampled, "   samples"), "not a second time, as of an exact trace");
+	assert_has(unsampled, "   unsampled  not sampled between windows: no counter\n");
+	cr_assert(!strstr(unsampled, "   samples") && !strstr(unsampled, "   probe cost"));
 	t->windows.unsampled = "";
 	t->decode_errors = 4;
 	incomplete = verbose(s);

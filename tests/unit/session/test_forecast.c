@@ -82,10 +82,10 @@ Test(forecast, as_text)
 	const struct forecast f = {true, true, 5e6, 1.5, 1};
 	const struct forecast low = {true, true, 5e3, 0.012, 0.006};
 
-	cr_assert_str_eq(forecast_text(&f, 0, text),
+	cr_assert_str_eq(forecast_text(&f, 0, 0, text),
 			 "trace +150 % · count +100 % · count+samples +101 % · sample +0.3 % · "
 			 "the default +10 %");
-	cr_assert(strstr(forecast_text(&low, 0, text), "the default +1.2 %"), "%s", text);
+	cr_assert(strstr(forecast_text(&low, 0, 0, text), "the default +1.2 %"), "%s", text);
 }
 
 Test(forecast, of_what_was_chosen)
@@ -167,15 +167,18 @@ Test(forecast, of_a_program_that_waits)
 	struct forecast f = forecast_of(&r);
 
 	cr_assert(!f.known && !forecast_suffices(&r) && !forecast_advice(&f, 9));
-	cr_assert(strstr(forecast_text(&f, 0, text), "no forecast"));
+	cr_assert(strstr(forecast_text(&f, 0, 0, text), "no forecast"));
 }
 
 Test(forecast, that_was_not_measured)
 {
 	const struct forecast f = {0};
 
-	cr_assert_str_eq(forecast_text(&f, 0.002, text), "+0.2 % (by samples, without probes)");
-	cr_assert_str_eq(forecast_text(&f, 0, text), "no forecast: its calls could not be counted");
+	cr_assert_str_eq(forecast_text(&f, 0.002, 0, text), "+0.2 % (by samples, without probes)");
+	cr_assert_str_eq(forecast_text(&f, 0, 5, text),
+			 "at most about +5 % of its own CPU time (--exact: no limit)");
+	cr_assert_str_eq(forecast_text(&f, 0, 0, text),
+			 "no forecast: its calls could not be counted");
 }
 
 Test(forecast, without_calls_or_costs)
@@ -188,6 +191,6 @@ Test(forecast, without_calls_or_costs)
 	for (double x = 1; x < 1e300; x *= 1e20) {
 		struct forecast f = {true, true, x, x, x};
 
-		cr_assert(strlen(forecast_text(&f, 0, text)) < FORECAST_TEXT);
+		cr_assert(strlen(forecast_text(&f, 0, 0, text)) < FORECAST_TEXT);
 	}
 }
