@@ -44,6 +44,7 @@ struct windowed {
 	struct windows ctl;
 	uint64_t since_ns; /* the gap is accounted up to here; 0: there is none */
 	uint64_t since_cpu_ns, since_taken_ns; /* its CPU time, and the probes' */
+	uint64_t stretches_cpu_ns;	       /* its own in all stretches that have ended */
 	uint64_t opened_overhead_ns;	       /* probes' time when the window was opened */
 	uint64_t opened_traps;		       /* samples of it */
 	uint64_t opened_cpu_ns;

@@ -84,11 +84,22 @@ static void count_cpu_read(struct tracee *t)
 	w->since_taken_ns = taken;
 }
 
+/* What it has used in the stretch that is open, by the last reading of its clock. */
+static uint64_t stretch_cpu(const struct tracee *t)
+{
+	const struct windowed *w = &t->windowed;
+
+	return more(more(t->cpu_ns, w->since_cpu_ns), more(windowed_taken(t), w->since_taken_ns));
+}
+
 /* In a stretch, it is in the figures. */
 static void skip_cpu(struct tracee *t)
 {
-	t->windowed.since_cpu_ns = t->cpu_ns;
-	t->windowed.since_taken_ns = windowed_taken(t);
+	struct windowed *w = &t->windowed;
+
+	w->stretches_cpu_ns += stretch_cpu(t);
+	w->since_cpu_ns = t->cpu_ns;
+	w->since_taken_ns = windowed_taken(t);
 }
 
 static void count_cpu(struct tracee *t)
@@ -340,7 +351,7 @@ static void windowed_clear(struct tracee *t)
 
 	begin_accounts(t);
 	w->since_ns = w->begun_ns;
-	w->span_ns = 0;
+	w->span_ns = w->stretches_cpu_ns = 0;
 	w->ctl.failed = 0;
 	windowed_marks_clear(t);
 }
@@ -435,8 +446,13 @@ static void windowed_costs_change(struct tracee *t, double times)
 static void windowed_describe(const struct tracee *t, uint64_t now, struct snapshot_windows *ret)
 {
 	const struct windowed *w = &t->windowed;
+	uint64_t stretches = w->stretches_cpu_ns;
 
 	profile_windows(t->profile, ret);
+	if (w->ctl.open && !w->ctl.length_ns && t->state == SESSION_TRACING)
+		stretches += stretch_cpu(t);
+	ret->seen_cpu_ns += stretches;
+	ret->all_cpu_ns += stretches;
 	ret->max_overhead = target_opts_limit(&t->opts);
 	ret->span_ns = w->span_ns + (tracee_is_on(t) ? now - w->begun_ns : 0);
 	ret->failed = w->ctl.failed;
