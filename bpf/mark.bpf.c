@@ -2,7 +2,7 @@
 /*
  * Marks: instructions of the evaluator that are executed rarely enough to be counted all the time. How
  * often they are executed in a window, and in all, shows which part of the program's work the window has
- * seen, whatever the probes cost there. Before and during a trace they are only counted. A mark's
+ * seen, whatever the probes cost there. Before and during an exact trace they are only counted. A mark's
  * cookie is its number + 1.
  */
 #include "ids.bpf.h"

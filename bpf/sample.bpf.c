@@ -398,7 +398,8 @@ int on_sample(struct pt_regs *ctx)
 	struct stack_request q = {.tid = id};
 	struct task_struct *task;
 
-	if (id >> 32 != target_tgid || active == PYP_ACTIVE_OFF || is_walking(id) || is_skipped(&q.period))
+	if (id >> 32 != target_tgid || active == PYP_ACTIVE_OFF || is_walking(id) ||
+	    is_skipped(&q.period))
 		return 0;
 	task = (struct task_struct *)bpf_get_current_task_btf();
 	if (sampling.when != PYP_SAMPLING_ALONE && sample_is_of_trap(ctx, task))

@@ -44,8 +44,9 @@ DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "ur
 # What CAP_SYS_ADMIN includes is needed where that is not granted.
 INCLUDED = ("BPF", "PERFMON", "CHECKPOINT_RESTORE")
 # What this target does not need: its interpreter is the program itself, no library in another mount
-# namespace; and a scratch process can keep a bounding set, from which it cannot gain anything.
-SPARE = ("CHECKPOINT_RESTORE", "SETPCAP")
+# namespace; and a scratch process can keep a bounding set, from which it cannot gain anything. Nor does
+# an exact trace need precedence.
+SPARE = ("CHECKPOINT_RESTORE", "SETPCAP", "SYS_NICE")
 
 libc = ctypes.CDLL(None, use_errno=True)
 

@@ -121,14 +121,14 @@ static struct calls_estimate by_samples(const struct evidence *e, const struct c
 
 struct calls_estimate calls_estimate(const struct evidence *e, const struct calls_given *g)
 {
-	double by_cpu = progress_cpu_error(e), of_marks, common, factor;
+	double of_marks, common, factor;
 	struct calls_estimate c;
 
 	if (!e->windows)
 		return (struct calls_estimate){0};
 	c = by_samples(e, g);
 	factor = progress_factor(e, &of_marks, &common);
-	if (factor > 0 && (c.factor <= 0 || by_cpu < 0 || of_marks < hypot(by_cpu, c.error)))
+	if (factor > 0 && (c.factor <= 0 || of_marks < c.error))
 		c = (struct calls_estimate){factor, common, true};
 	return c;
 }

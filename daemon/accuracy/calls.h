@@ -13,9 +13,10 @@
  * windows, and samples outside of light stretches.
  */
 struct calls_row {
-	double cpu, taken; /* ns in windows, with the probes' time; that time, from measured costs */
-	double intervals;  /* between two hits, in windows */
-	double samples;	   /* ns that samples stand for */
+	double cpu,
+		taken;	  /* ns in windows, with the probes' time; that time, from measured costs */
+	double intervals; /* between two hits, in windows */
+	double samples;	  /* ns that samples stand for */
 };
 
 struct calls_estimate {

@@ -275,7 +275,10 @@ int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs,
 	e->last.length = given->length_ns;
 	e->last.cpu = fmax(0, w.raw - times * cost_factor(&w, times * w.taken) * w.taken);
 	e->last.calls = w.events / 2;
-	progress_add_window(e);
+	e->last.marked = e->progress.on;
+	e->last.marks = e->progress.now;
+	e->progress.shown += e->progress.now;
+	e->progress.now = 0;
 	e->seen_cpu += e->last.cpu;
 	keep_nodes(e, tree, stolen);
 	last_raise(e, given->length_ns + e->gap_ns);
@@ -295,7 +298,7 @@ int evidence_keep(struct evidence *e, struct calltree *tree, bool light)
 	end_last(e);
 	for (uint32_t k = 0; k < calltree_ntouched(tree); k++) {
 		uint32_t i = calltree_touched(tree, k);
-		struct evidence_exact *exact = &e->nodes[i].exact;
+		struct evidence_exact *exact = light ? &e->nodes[i].exact : &e->nodes[i].heavy;
 
 		exact->calls += tree->nodes[i].calls;
 		exact->yields += tree->yields[i];
@@ -344,30 +347,21 @@ int evidence_sample(struct evidence *e, const struct calltree *tree, uint32_t no
 	return 0;
 }
 
-void evidence_count_marks(struct evidence *e, bool on, uint64_t unlike_ns)
+void evidence_count_marks(struct evidence *e, bool on)
 {
-	const double gap = e->gap_ns, unlike = fmin(gap, (double)unlike_ns);
-
-	/* Marks that follow a gap show more of it than the window before. */
-	if (!on)
-		last_raise(e, gap - unlike);
-	e->gap_ns = on ? 0 : unlike;
+	if (e->last.length > 0) {
+		last_raise(e, e->gap_ns);
+		e->gap_ns = 0;
+	}
 	end_last(e);
-	progress_settle(e);
-	e->progress.on = on;
-	if (!on)
-		return;
-	e->progress.marked.lost = gap;
-	e->progress.marked.had_window = e->progress.has_rate;
-	e->progress.marked.before = e->progress.rate * gap;
+	for (uint32_t i = 0; i < e->nfuncs; i++)
+		e->funcs[i].marked = (struct evidence_func_marked){0};
+	e->progress = (struct evidence_progress){.on = on};
 }
 
-void evidence_set_marks(struct evidence *e, uint64_t total, double per_ns)
+void evidence_set_marks(struct evidence *e, uint64_t total)
 {
-	struct evidence_marked *m = &e->progress.marked;
-
-	m->total = (double)total;
-	m->guessed = per_ns * m->lost;
+	e->progress.marked.total = (double)total;
 }
 
 /* ---- nodes ---- */
@@ -387,6 +381,8 @@ int evidence_move(struct evidence *e, const struct calltree *tree, uint32_t from
 		a->exact.yields += b->exact.yields;
 		a->exact.cpu += b->exact.cpu;
 		a->exact.samples += b->exact.samples;
+		a->heavy.calls += b->heavy.calls;
+		a->heavy.yields += b->heavy.yields;
 		a->calls += b->calls;
 		a->yields += b->yields;
 		a->cpu += b->cpu;
@@ -408,6 +404,6 @@ bool evidence_has(const struct evidence *e, uint32_t node)
 	if (node >= e->n)
 		return false;
 	n = &e->nodes[node];
-	return n->exact.calls || n->exact.cpu || n->calls > 0 || n->cpu > 0 || n->samples ||
-	       n->within || n->exact.samples;
+	return n->exact.calls || n->heavy.calls || n->exact.cpu || n->calls > 0 || n->cpu > 0 ||
+	       n->samples || n->within || n->exact.samples;
 }

@@ -18,14 +18,15 @@
 #include "base/cost.h"
 #include "stats/calltree.h"
 
-/* Figures of stretches, exact; cpu and samples (the time in ns that they stand for): of light ones only */
+/* Figures of stretches, exact. Samples: the time in ns that they stand for */
 struct evidence_exact {
 	uint64_t calls, yields, cpu, samples;
 };
 
 /* A node. Windows' figures are weighted sums; cpu: with the probes' part, which is taken. */
 struct evidence_node {
-	struct evidence_exact exact;
+	struct evidence_exact exact,
+		heavy; /* light ones; others, of which only calls and yields count */
 	double calls, yields, cpu, taken;
 	uint64_t samples; /* ns that samples outside of light stretches stand for */
 	uint64_t within;  /* the same, in the present stretch */
@@ -42,42 +43,28 @@ struct evidence_last {
 	double length; /* ns of the program's own time; 0: no window */
 	double weight; /* so far: represented time / length */
 	double cpu;    /* ns of all threads, without the probes' time */
-	bool marked;	   /* marks were counted */
+	bool marked;   /* marks were counted */
 	double calls, marks;
 };
 
 /* Sums over windows in which marks were counted, of calls c of all functions and marks m */
 struct evidence_marked {
-	double lost;	 /* time in ns without windows before these marks were counted */
-	double guessed;	 /* marks in that time, if it was like the one after it */
-	bool had_window; /* before that time; then: */
-	double before;	 /* calls in that time if it was like that window; not scaled */
-	double between;	 /* in sums: the part of `guessed` with a window before it */
-	double total;	 /* marks in all, in windows and gaps; 0: unknown */
+	double total;		     /* marks in all, in windows and gaps; 0: unknown */
 	double all_marks, all_calls; /* in windows, weighted like calls of nodes */
 	double calls, marks;	     /* weighted by the gaps that windows represent: */
 	double c2, m2, cm;	     /* sums of c^2, m^2, c m */
-	double cpu;		     /* weighted CPU time of these windows: M, see evidence.c */
-	double cpu2, c_cpu;	     /* sums of M^2, c M */
 };
 
 /* See progress.h. */
 struct evidence_progress {
-	bool on;	   /* marks are counted in windows */
-	double now;	   /* marks in the current window */
-	double shown;	   /* marks in windows, unweighted */
-	double shown_with; /* calls in these windows, unweighted */
+	bool on;      /* marks are counted in windows */
+	double now;   /* marks in the current window */
+	double shown; /* marks in windows, unweighted */
 	struct evidence_marked marked;
-	struct evidence_marked done; /* the same of earlier marks, in calls instead of marks */
-	double shown_before;	     /* earlier marks in windows, unweighted */
-	double shown_without;	     /* calls in windows without marks, unweighted */
-	double lost; /* time in ns without windows and without usable marks after it */
-	bool has_rate;
-	double rate; /* calls per ns of the last window */
 };
 
 struct evidence {
-	struct evidence_node *nodes;	   /* by node of the tree */
+	struct evidence_node *nodes;	  /* by node of the tree */
 	struct evidence_scratch *scratch; /* likewise, of the current window */
 	uint32_t n, cap;
 	struct evidence_func *funcs; /* by function */
@@ -88,12 +75,12 @@ struct evidence {
 	bool partial;	  /* there was any time outside of stretches; figures are estimates */
 	uint64_t samples; /* number of all samples */
 	double gap_ns;	  /* after the last window, that no window represents yet */
-	double own_cpu;	  /* the target's CPU clock without the probes' time, outside of stretches */
-	double seen_cpu;  /* CPU time in windows */
-	double all_ns, all_cpu;	  /* time that windows represent, and their CPU time, weighted */
-	uint64_t windows; /* number of windows that represent more than themselves */
-	double size, size2;		    /* sums over them, of CPU time and its square */
-	double calls;			    /* of all functions in all windows, weighted */
+	double own_cpu;	 /* the target's CPU clock without the probes' time, outside of stretches */
+	double seen_cpu; /* CPU time in windows */
+	double all_ns, all_cpu; /* time that windows represent, and their CPU time, weighted */
+	uint64_t windows;	/* number of windows that represent more than themselves */
+	double size, size2;	/* sums over them, of CPU time and its square */
+	double calls;		/* of all functions in all windows, weighted */
 	struct evidence_progress progress;
 };
 
@@ -108,21 +95,17 @@ void evidence_own_cpu(struct evidence *e, double ns);
 void evidence_costs_change(struct evidence *e, double times);
 
 /*
- * From now on, other marks are counted in windows, or none. Set the number of the earlier ones before. The
- * gap so far is not represented by windows that follow, nor its last unlike_ns by those before, as the
- * program does something else then.
+ * From now on, other marks are counted in windows, or none: the program does something else, so the earlier ones show
+ * nothing of it. The gap so far is represented by the window before, if there is one.
  */
-void evidence_count_marks(struct evidence *e, bool on, uint64_t unlike_ns);
+void evidence_count_marks(struct evidence *e, bool on);
 /* A thread passes a mark in the current window. */
 static inline void evidence_mark(struct evidence *e)
 {
 	e->progress.now++;
 }
-/*
- * The number of marks since they are counted, or since a clear; 0: unknown. per_ns: their rate in the
- * beginning, which is taken for that of the time without windows before.
- */
-void evidence_set_marks(struct evidence *e, uint64_t total, double per_ns);
+/* The number of marks since they are counted, or since a clear; 0: unknown */
+void evidence_set_marks(struct evidence *e, uint64_t total);
 
 /*
  * End a window, and move the tree's figures here. -ENOMEM: nothing has changed, and the next window includes this

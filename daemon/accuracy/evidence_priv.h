@@ -19,7 +19,7 @@ struct evidence_func {
 	bool touched;
 	double now; /* in the current window */
 	double sum, square, product;
-	struct evidence_func_marked marked, done; /* as in struct evidence_progress */
+	struct evidence_func_marked marked;
 };
 
 /* Figures of a window. Lists contain only nodes and functions with figures, without duplicates. */
@@ -47,10 +47,5 @@ void last_raise(struct evidence *e, double ns);
 
 /* Move a node's figures to another node. */
 void last_move(struct evidence *e, uint32_t from, uint32_t to);
-
-/* Marks (progress.c): the last window has ended, with its calls. */
-void progress_add_window(struct evidence *e);
-/* The marks so far are no longer counted. */
-void progress_settle(struct evidence *e);
 
 #endif

@@ -32,8 +32,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "snapshot/pseudo.h"
 #include "accuracy/solve.h"
+#include "snapshot/pseudo.h"
 #include "snapshot/waits.h"
 
 struct ends {
@@ -205,6 +205,7 @@ static void scale_costs(struct work *w)
 
 		if (!t->beside.trace.of || !t->corrected)
 			continue;
+		/* samples include the slowdown; solve.c removes it */
 		for (uint32_t i = 0; i < t->beside.trace.n; i++)
 			samples += (double)t->beside.trace.of[i];
 		samples += (double)t->beside.trace.outside;

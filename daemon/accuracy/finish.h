@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Subtracts the cost of probes from a snapshot. correct.c describes the rules. */
+/* Makes figures of what a snapshot has measured. finish.c describes how the cost of probes is subtracted. */
 #ifndef PYPROF_ACCURACY_FINISH_H
 #define PYPROF_ACCURACY_FINISH_H
 

@@ -75,12 +75,9 @@ static void raise_marked(struct evidence_marked *p, const struct evidence_last *
 {
 	p->calls += g->sum * last->calls;
 	p->marks += g->sum * last->marks;
-	p->cpu += g->sum * last->cpu;
 	p->c2 += g->square * last->calls * last->calls;
 	p->m2 += g->square * last->marks * last->marks;
 	p->cm += g->square * last->calls * last->marks;
-	p->cpu2 += g->square * last->cpu * last->cpu;
-	p->c_cpu += g->square * last->calls * last->cpu;
 }
 
 static void raise_func_marked(struct evidence_func_marked *f, double calls, double marks,

@@ -3,8 +3,9 @@
  * Scaling counts by the program's progress (private to accuracy/). Pure.
  *
  * Marks are instructions of the evaluator that are executed rarely, and so are counted all the time
- * (session/marks.h). If M marks were passed in all, and m of them in windows that show c calls, then
- * about c M / m calls were made, whatever the probes cost, and whether the program waits or computes.
+ * (session/marks.h). If M marks were passed in all, and m of them in windows, weighted like their calls, then the
+ * program did M / m times as much as windows represent, whatever the probes cost, and whether it waits or computes.
+ * Windows before the marks were counted missed as much as those after it.
  */
 #ifndef PYPROF_ACCURACY_PROGRESS_H
 #define PYPROF_ACCURACY_PROGRESS_H
@@ -19,12 +20,6 @@ struct evidence_func;
  * standard error; *ret_common: the part of it that progress_variance() does not contain.
  */
 double progress_factor(const struct evidence *e, double *ret_error, double *ret_common);
-
-/*
- * The relative standard error of the number of calls that scaling by the windows' CPU time has, apart
- * from the cost of hits. Negative: unknown.
- */
-double progress_cpu_error(const struct evidence *e);
 
 /* The variance between windows of a function's calls, unscaled, if they are scaled by marks. */
 double progress_variance(const struct evidence *e, const struct evidence_func *f);

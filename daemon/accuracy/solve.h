@@ -2,7 +2,7 @@
 /*
  * Combines three measurements of a traced program's CPU time: the trace minus the known cost of
  * probes; samples during the trace, without those that hit the probes' own time; and samples from
- * before the probes were attached. Pure; reconcile.c describes the method.
+ * before the probes were attached. Pure; solve.c describes the method.
  */
 #ifndef PYPROF_ACCURACY_SOLVE_H
 #define PYPROF_ACCURACY_SOLVE_H

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The measurements of a snapshot's target, and its corrected times: see reconcile.c for the method. */
+/* The measurements of a snapshot's target, and its corrected times: see solve.c for the method. */
+#include "accuracy/solve.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/square.h"
-#include "accuracy/solve.h"
 
 #define UNKNOWN 1e18 /* ns: far longer than any time, but finite */
 

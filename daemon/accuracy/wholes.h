@@ -21,8 +21,9 @@ struct wholes_pair {
 
 struct wholes_node {
 	struct snapshot_whole sums;
-	struct wholes_pair open, window; /* in the outermost call that is open; in those that ended */
-	uint32_t next;			 /* in the list of the outermost call's nodes; 0: the last one */
+	struct wholes_pair open,
+		window; /* in the outermost call that is open; in those that ended */
+	uint32_t next;	/* in the list of the outermost call's nodes; 0: the last one */
 	bool listed, touched;
 };
 

@@ -15,12 +15,13 @@ const struct opt target_opt_table[] = {
 	 "from samples, at\nalmost no overhead",
 	 .choices = mode_names, .initial = "trace", .key = "mode"},
 	{"rate", 0, OPT_U32, FIELD(mode.rate), "HZ",
-	 "samples per second, 0: none; default: 999 with a\ntrace, 99 with --mode sample, none "
-	 "with --mode count",
+	 "samples per second; default: 999 with a trace, or\n"
+	 "as many as its limit allows, 99 with --mode\nsample, none with --mode count; 0: none",
 	 0, 9999, .key = "rate"},
 	{"max-overhead", 0, OPT_U32, FIELD(max_overhead), "PCT",
-	 "limit probe overhead to PCT % of the target's CPU\n"
-	 "time: if its calls cost more, it is traced in\nwindows, and figures are estimates",
+	 "limit the overhead to PCT % of the target's CPU\n"
+	 "time: if its calls cost more, they are traced in\n"
+	 "windows, and their numbers are estimates",
 	 1, 50, .initial = "10", .key = "max_overhead", .none = "0"},
 	{"exact", 0, OPT_FLAG, FIELD(exact), NULL, "trace every call, whatever it costs: no limit",
 	 .key = "exact"},

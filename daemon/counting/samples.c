@@ -118,7 +118,7 @@ struct spending {
 	const struct samples_waiting *waiting; /* NULL: unknown */
 	const double *cum;		       /* per node: CPU time by samples, with callees */
 	const struct samples_cpu *cpu;
-	struct waited *below;		       /* per node: with callees */
+	struct waited *below; /* per node: with callees */
 };
 
 static int spend_enter(void *ctx, uint32_t i)

@@ -502,7 +502,7 @@ static void say_windows(struct lines *l, const struct snapshot_target *t)
 	    w->n, 100 * share_of(w->seen_cpu_ns, w->all_cpu_ns),
 	    100 * share_of(t->traced_ns, w->span_ns));
 	if (w->unsampled && *w->unsampled)
-		say(l, "unsampled", "not sampled between windows: %s", w->unsampled);
+		say(l, "unsampled", "no samples: %s", w->unsampled);
 	else if (w->samples_factor > 0)
 		say(l, "probe cost", "rescaled by %.3f, from samples within probes",
 		    w->samples_factor);

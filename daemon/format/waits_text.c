@@ -11,7 +11,7 @@
 int waits_not_measured(struct diag *diag)
 {
 	return diag_set(diag, -ENODATA, PYP_EXIT_FAILURE,
-			"attach with --exact, which always measures it",
+			"it is not measured by --continuous, nor if no thread list was found",
 			"why threads waited was not measured");
 }
 

@@ -149,7 +149,7 @@ void probe_marks_threads(const struct probe *p, probe_marks_fn fn, void *ctx);
 void probe_marks_forget_threads(struct probe *p);
 
 /*
- * Returns 1 if it samples between windows or alongside probes (or will when attached), 0 if samples
+ * Returns 1 if it samples, alone or alongside probes (or will when attached), 0 if samples
  * were not requested, a negative errno if the timers were refused at the last attach.
  */
 int probe_samples(const struct probe *p);

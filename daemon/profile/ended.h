@@ -12,8 +12,8 @@
 
 #include "base/map.h"
 
-#define ENDED_APART   16u   /* ended threads that are kept separately */
-#define ENDED_ROWS    256u  /* additional entry functions share a row without a function */
+#define ENDED_APART 16u	 /* ended threads that are kept separately */
+#define ENDED_ROWS  256u /* additional entry functions share a row without a function */
 
 struct thread;
 

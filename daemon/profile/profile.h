@@ -4,7 +4,7 @@
  * no I/O, no clock (time comes with the events), no globals. All growth is limited.
  *
  * It routes each event to the module for it and owns the modules' data: stacks (stack/: threads,
- * rules that match events to stacks, time, code objects), estimates from windows (estimate/),
+ * rules that match events to stacks, time, code objects), evidence of limited targets (accuracy/),
  * aggregated counts and samples (counting/), and the tree (stats/calltree.c).
  */
 #ifndef PYPROF_PROFILE_PROFILE_H
@@ -131,12 +131,12 @@ void profile_keep(struct profile *p, bool light);
  */
 void profile_set_accuracy(struct profile *p, bool light, double times, double error);
 /* From now on marks are counted in windows, or they are not: see evidence_count_marks(). */
-void profile_count_marks(struct profile *p, bool on, uint64_t unlike_ns);
+void profile_count_marks(struct profile *p, bool on);
 /*
  * Sets how many marks were passed since they are counted, by all threads that make calls; before a
- * snapshot. per_ns: their rate in the beginning.
+ * snapshot.
  */
-void profile_set_marks(struct profile *p, uint64_t total, double per_ns);
+void profile_set_marks(struct profile *p, uint64_t total);
 /* Returns whether the thread makes calls in windows, or is unknown: the marks of others do not count. */
 bool profile_makes_calls(const struct profile *p, uint32_t tid);
 void profile_gap(struct profile *p, uint64_t ns);

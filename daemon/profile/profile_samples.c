@@ -32,7 +32,8 @@ static void on_memory_stack(struct profile *p, const struct event *e)
 void profile_on_sample(struct profile *p, const struct event *e)
 {
 	const struct event_sample *s = &e->u.sample;
-	const bool wanted = p->windows ? p->observed_ns : p->tracing, last = s->flags & PYP_SAMPLE_LAST;
+	const bool wanted = p->windows ? p->observed_ns : p->tracing,
+		   last = s->flags & PYP_SAMPLE_LAST;
 	struct thread *th;
 	uint32_t node;
 
@@ -62,8 +63,8 @@ void profile_on_sample(struct profile *p, const struct event *e)
 		return;
 	if (p->windows) {
 		/* the tree has the figures of a window */
-		p->rb.truncated += evidence_sample(&p->evidence, &p->rb.tree, node, s->period,
-						   p->stretch) < 0;
+		p->rb.truncated +=
+			evidence_sample(&p->evidence, &p->rb.tree, node, s->period, p->stretch) < 0;
 		if (!th->live)
 			th->node = node;
 		return;

@@ -392,25 +392,24 @@ static bool is_light(const struct profile *p)
 }
 
 /*
- * The figures of the tree; or of stretches, to which the tree's belong if one is open.
+ * The figures of the tree; or of light stretches, to which the tree's belong if one is open.
  */
 static void take_figures(const struct taker *t, uint32_t i, struct snapshot_node *out)
 {
 	const struct profile *p = t->p;
 	const struct calltree *tree = &p->rb.tree;
-	const struct evidence_exact none = {0},
-				    *exact = p->windows && i < p->evidence.n
-						     ? &p->evidence.nodes[i].exact
-						     : &none;
-	const bool in = !p->windows || p->stretch;
+	const struct evidence_exact none = {0}, *exact = p->windows && i < p->evidence.n
+								 ? &p->evidence.nodes[i].exact
+								 : &none;
+	const bool in = !p->windows || is_light(p);
 
 	out->calls = exact->calls + (in ? tree->nodes[i].calls : 0);
 	out->yields = exact->yields + (in ? tree->yields[i] : 0);
 	out->self[SNAPSHOT_CPU] = exact->cpu;
-	if (!p->windows || is_light(p))
+	if (in)
 		out->self[SNAPSHOT_CPU] += tree->nodes[i].self[SNAPSHOT_CPU];
-	out->self[SNAPSHOT_WALL] =
-		p->windows ? out->self[SNAPSHOT_CPU] : tree->nodes[i].self[SNAPSHOT_WALL];
+	out->self[SNAPSHOT_WALL] = p->windows ? out->self[SNAPSHOT_CPU]
+					      : tree->nodes[i].self[SNAPSHOT_WALL];
 	if (t->shares.sum)
 		out->self[SNAPSHOT_WALL] = out->self[SNAPSHOT_CPU] + t->shares.sum[i];
 }
@@ -659,7 +658,23 @@ static int reserve_rest(struct taker *t)
 	return s->rest && s->wholes ? 0 : -ENOMEM;
 }
 
-/* What was not traced as it is: samples, and calls from windows. */
+static struct snapshot_rest rest_of(const struct taker *t, uint32_t i, double own)
+{
+	const struct evidence *e = &t->p->evidence;
+	const struct evidence_node none = {.calls = 0}, *n = i < e->n ? &e->nodes[i] : &none;
+	const struct calltree *tree = &t->p->rb.tree;
+	const bool heavy = t->p->stretch && !is_light(t->p); /* the open stretch */
+
+	return (struct snapshot_rest){
+		.calls = rounded(t->calls.factor * n->calls) + n->heavy.calls +
+			 (heavy ? tree->nodes[i].calls : 0),
+		.yields = rounded(t->calls.factor * n->yields) + n->heavy.yields +
+			  (heavy ? tree->yields[i] : 0),
+		.cpu = (uint64_t)own,
+	};
+}
+
+/* What was not traced as it is: samples, and calls from windows; and calls without the times that they had. */
 static int take_rest(struct taker *t, struct snapshot_target *target)
 {
 	const struct profile *p = t->p;
@@ -670,24 +685,18 @@ static int take_rest(struct taker *t, struct snapshot_target *target)
 
 	if (!own || !rows || divide_samples(t, own, rows) < 0)
 		return -ENOMEM;
-	t->calls = calls_estimate(e, &(struct calls_given){
-					     .rows = rows,
-					     .n = nrows,
-					     .hit_ns = cost_enter(&target->cost) / p->accuracy.times,
-					     .times = p->accuracy.times,
-					     .error = p->accuracy.error,
-					     .period_ns = (double)target->estimate.period_ns,
-				     });
-	for (uint32_t i = 0; i < e->n; i++) {
-		struct snapshot_rest *to;
-
-		if (t->node_map[i] == SNAPSHOT_NONE)
-			continue;
-		to = &t->s->rest[t->node_map[i]];
-		to->calls = rounded(t->calls.factor * e->nodes[i].calls);
-		to->yields = rounded(t->calls.factor * e->nodes[i].yields);
-		to->cpu = (uint64_t)own[i];
-	}
+	t->calls =
+		calls_estimate(e, &(struct calls_given){
+					  .rows = rows,
+					  .n = nrows,
+					  .hit_ns = cost_enter(&target->cost) / p->accuracy.times,
+					  .times = p->accuracy.times,
+					  .error = p->accuracy.error,
+					  .period_ns = (double)target->estimate.period_ns,
+				  });
+	for (uint32_t i = 0; i < p->rb.tree.n; i++)
+		if (t->node_map[i] != SNAPSHOT_NONE)
+			t->s->rest[t->node_map[i]] = rest_of(t, i, i < e->n ? own[i] : 0);
 	for (uint32_t i = 0; i < p->wholes.n; i++)
 		if (t->node_map[i] != SNAPSHOT_NONE)
 			t->s->wholes[t->node_map[i]] = p->wholes.v[i].sums;

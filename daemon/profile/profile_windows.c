@@ -83,14 +83,14 @@ static bool marks_are_alike(const struct profile *p)
 	return shown > 0 && marks > 0 && apart / 2 < MARKS_APART;
 }
 
-void profile_count_marks(struct profile *p, bool on, uint64_t unlike_ns)
+void profile_count_marks(struct profile *p, bool on)
 {
-	evidence_count_marks(&p->evidence, on, unlike_ns);
+	evidence_count_marks(&p->evidence, on);
 }
 
-void profile_set_marks(struct profile *p, uint64_t total, double per_ns)
+void profile_set_marks(struct profile *p, uint64_t total)
 {
-	evidence_set_marks(&p->evidence, marks_are_alike(p) ? total : 0, per_ns);
+	evidence_set_marks(&p->evidence, marks_are_alike(p) ? total : 0);
 }
 
 void profile_gap(struct profile *p, uint64_t ns)

@@ -163,7 +163,8 @@ int take_waits(const struct profile *p, const uint32_t *func_map, struct snapsho
 	if (!waits_kept(&p->rb.tree))
 		return 0;
 	target->waits.measured = true;
-	target->waits.walked = p->waiting.kept;
+	/* In stretches, all of it is known. */
+	target->waits.walked = p->waiting.kept && (!p->windows || p->evidence.partial);
 	target->waits.walks = p->waiting.walks;
 	r = take_calls(p, s, &target->waits);
 	if (!r)

@@ -10,7 +10,6 @@
 #include "probe/sample_cost.h"
 #include "session/collector.h"
 #include "session/tracee.h"
-#include "session/windowed.h"
 
 struct cost tracee_cost(const struct tracee *t)
 {
@@ -171,7 +170,7 @@ static double read_clock(const struct tracee *t)
 static struct taken read_taken(struct tracee *t)
 {
 	tracee_account_events(t);
-	t->marks_read = (double)(windowed_marks_ns(t) + collector_pace_marks_ns(t));
+	t->marks_read = t->collector->marks_ns ? (double)t->collector->marks_ns(t) : 0;
 	return (struct taken){.hits = (double)t->overhead_ns,
 			      .other = (double)(tracee_samples_ns(t) + t->windowed.links_ns),
 			      .traps = (double)tracee_traps(t),

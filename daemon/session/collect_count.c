@@ -111,6 +111,7 @@ const struct collector collector_count = {
 	.record = count_record,
 	.sync = count_sync,
 	.turn = collector_pace_check,
+	.marks_ns = collector_pace_marks_ns,
 	.account = count_account,
 	.report = count_report,
 };

@@ -43,6 +43,7 @@ const struct collector collector_trace = {
 	.interrupt = trace_interrupt,
 	.clear = collector_pace_clear,
 	.turn = collector_pace_check,
+	.marks_ns = collector_pace_marks_ns,
 	.costs_change = tracee_costs_change,
 	.report = trace_report,
 };

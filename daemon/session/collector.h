@@ -67,6 +67,8 @@ struct collector {
 	 */
 	void (*turn)(struct tracee *t);
 	uint64_t (*due_us)(const struct tracee *t);
+	/* Returns the time that hits of marks have taken so far, in ns. */
+	uint64_t (*marks_ns)(const struct tracee *t);
 	/* Updates overhead_ns. NULL: it is computed from the number of events. */
 	void (*account)(struct tracee *t);
 	/*

@@ -249,8 +249,7 @@ struct probe_sampling tracee_sampling(const struct tracee *t, const struct targe
 uint16_t tracee_walks(const struct tracee *t, const struct python *py)
 {
 	if (t->opts.light || (t->opts.mode.mode == MODE_TRACE && !t->collector->windows) ||
-	    !python_interp_head(py) ||
-	    !python_code_type(py))
+	    !python_interp_head(py) || !python_code_type(py))
 		return 0;
 	return WALKS_PER_S;
 }

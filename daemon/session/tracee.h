@@ -44,27 +44,27 @@ struct windowed {
 	struct windows ctl;
 	uint64_t since_ns; /* the gap is accounted up to here; 0: there is none */
 	uint64_t since_cpu_ns, since_taken_ns; /* its CPU time, and the probes' */
+	uint64_t stretches_cpu_ns;	       /* its own in all stretches that have ended */
 	uint64_t opened_overhead_ns;	       /* probes' time when the window was opened */
 	uint64_t opened_traps;		       /* samples of it */
 	uint64_t opened_cpu_ns;
 	struct probe_latency opened_latency;
-	double opened_scale, opened_times; /* of the costs that limit the window: by latency, by samples */
+	double opened_scale,
+		opened_times; /* of the costs that limit the window: by latency, by samples */
 	/*
 	 * In windows, the number of samples that hit the probes' own time, and the number to expect from measured
 	 * costs: hits cost as many times as much.
 	 */
 	double traps, expected;
-	uint64_t begun_ns;   /* started, while tracing */
-	uint64_t span_ns;    /* of the times before that */
-	uint64_t links_ns;   /* estimated time of opening and closing windows */
+	uint64_t begun_ns; /* started, while tracing */
+	uint64_t span_ns;  /* of the times before that */
+	uint64_t links_ns; /* estimated time of opening and closing windows */
 	/* When the window was closed, while its records are still being read; 0: they are not. */
 	uint64_t closed_ns, closed_cpu_ns, closed_traps;
 	struct choosing choosing; /* its opcodes are the tracee's */
 	unsigned int marks_given_up;
 	bool marks_are_unfit;
-	double marks_per_ns;	       /* their rate in the beginning */
-	uint64_t marks_since_taken_ns; /* windowed_taken() when they were attached */
-	uint64_t marks_cleared;	       /* kept marks' hits at the last clear */
+	uint64_t marks_cleared; /* kept marks' hits at the last clear */
 };
 
 /* What observing took from a target in some time, and its CPU time, which includes that; in ns. */
@@ -371,7 +371,7 @@ void tracee_hold_on(struct tracee *t);
 bool tracee_unchanged(struct tracee *t);
 /* Check that it is the process that was attached; else inspect it again, or end it: exit code 3. */
 int tracee_check_program(struct tracee *t, struct diag *diag);
-/* Returns the options of sampling for its probe; between windows, where that is possible. */
+/* Returns the options of sampling for its probe. */
 struct probe_sampling tracee_sampling(const struct tracee *t, const struct target_opts *opts,
 				      const struct python *py);
 /* Returns how many stacks of waiting threads its probe walks per second; 0: not this mode. */

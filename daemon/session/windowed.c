@@ -44,17 +44,6 @@ static uint64_t more(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-/* Returns the CPU time taken by hits and samples so far, in ns. */
-static uint64_t looking(const struct tracee *t)
-{
-	return t->overhead_ns + tracee_samples_ns(t) + windowed_marks_ns(t);
-}
-
-uint64_t windowed_taken(const struct tracee *t)
-{
-	return looking(t) + t->windowed.links_ns;
-}
-
 /*
  * Updates the budget, which also pays for the slowdown after hits. The windows' own accounts already
  * include opening and closing.
@@ -63,10 +52,11 @@ static void account(struct tracee *t, uint64_t now)
 {
 	const uint64_t slowdown = (uint64_t)cost_cold((double)t->overhead_ns);
 
-	windows_account(&t->windowed.ctl, now, t->cpu_ns, looking(t) + slowdown);
+	windows_account(&t->windowed.ctl, now, t->cpu_ns,
+			windowed_taken(t) - t->windowed.links_ns + slowdown);
 }
 
-/* Returns why there are no samples between windows, human-readable; "": there are. */
+/* Returns why there are no samples, human-readable; "": there are. */
 static const char *unsampled(const struct tracee *t)
 {
 	int r = t->probe ? probe_samples(t->probe) : 1;
@@ -94,11 +84,22 @@ static void count_cpu_read(struct tracee *t)
 	w->since_taken_ns = taken;
 }
 
+/* What it has used in the stretch that is open, by the last reading of its clock. */
+static uint64_t stretch_cpu(const struct tracee *t)
+{
+	const struct windowed *w = &t->windowed;
+
+	return more(more(t->cpu_ns, w->since_cpu_ns), more(windowed_taken(t), w->since_taken_ns));
+}
+
 /* In a stretch, it is in the figures. */
 static void skip_cpu(struct tracee *t)
 {
-	t->windowed.since_cpu_ns = t->cpu_ns;
-	t->windowed.since_taken_ns = windowed_taken(t);
+	struct windowed *w = &t->windowed;
+
+	w->stretches_cpu_ns += stretch_cpu(t);
+	w->since_cpu_ns = t->cpu_ns;
+	w->since_taken_ns = windowed_taken(t);
 }
 
 static void count_cpu(struct tracee *t)
@@ -114,11 +115,6 @@ static void count_gap(struct tracee *t, uint64_t now)
 	count_cpu(t);
 	profile_gap(t->profile, more(now, w->since_ns));
 	w->since_ns = now;
-}
-
-void windowed_count_gap(struct tracee *t)
-{
-	count_gap(t, tracee_now());
 }
 
 /* The factor on the measured cost of hits that samples show, and its relative standard error. */
@@ -239,7 +235,8 @@ static void end_window(struct tracee *t, bool last)
 		profile_windows(t->profile, &so_far);
 		profile_keep(t->profile,
 			     (last && !so_far.sampled) ||
-				     profile_is_light(t->profile, more(t->cpu_ns, w->since_cpu_ns)));
+				     profile_is_light(t->profile,
+						      more(t->cpu_ns, w->since_cpu_ns)));
 		skip_cpu(t);
 	}
 	t->traced_ns += more(ts, t->started_ns);
@@ -354,7 +351,7 @@ static void windowed_clear(struct tracee *t)
 
 	begin_accounts(t);
 	w->since_ns = w->begun_ns;
-	w->span_ns = 0;
+	w->span_ns = w->stretches_cpu_ns = 0;
 	w->ctl.failed = 0;
 	windowed_marks_clear(t);
 }
@@ -391,13 +388,15 @@ static void windowed_turn(struct tracee *t)
 	}
 	tracee_account(t);
 	account(t, now);
+	if (!w->ctl.open)
+		count_gap(t, now);
 	if (!w->ctl.open && windowed_marks_turn(t))
 		return;
 	act = w->ctl.open && windowed_marks_unfit(t)
 		      ? WINDOWS_CLOSE
-		      : windows_decide(&w->ctl, now, (struct windows_shown){
-							profile_window_is_over(t->profile),
-							profile_window_lasts(t->profile)});
+		      : windows_decide(&w->ctl, now,
+				       (struct windows_shown){profile_window_is_over(t->profile),
+							      profile_window_lasts(t->profile)});
 	switch (act) {
 	case WINDOWS_CUT:
 		profile_window_cut(t->profile);
@@ -447,8 +446,13 @@ static void windowed_costs_change(struct tracee *t, double times)
 static void windowed_describe(const struct tracee *t, uint64_t now, struct snapshot_windows *ret)
 {
 	const struct windowed *w = &t->windowed;
+	uint64_t stretches = w->stretches_cpu_ns;
 
 	profile_windows(t->profile, ret);
+	if (w->ctl.open && !w->ctl.length_ns && t->state == SESSION_TRACING)
+		stretches += stretch_cpu(t);
+	ret->seen_cpu_ns += stretches;
+	ret->all_cpu_ns += stretches;
 	ret->max_overhead = target_opts_limit(&t->opts);
 	ret->span_ns = w->span_ns + (tracee_is_on(t) ? now - w->begun_ns : 0);
 	ret->failed = w->ctl.failed;
@@ -491,6 +495,7 @@ const struct collector collector_windowed = {
 	.reconcile = windowed_reconcile,
 	.turn = windowed_turn,
 	.due_us = windowed_due_us,
+	.marks_ns = windowed_marks_ns,
 	.account = windowed_account,
 	.costs_change = windowed_costs_change,
 	.describe = windowed_describe,

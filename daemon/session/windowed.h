@@ -8,14 +8,11 @@
 
 struct tracee;
 
-/* Adds the time since the last window, or since the last call, to the profile. No window is open. */
-void windowed_count_gap(struct tracee *t);
-
 /* Marks are to be chosen. The probe is attached. */
 void windowed_marks_begin(struct tracee *t);
 /*
  * Does the next step if marks are being chosen, and returns true: no window may open now. To be called
- * while none is open.
+ * while none is open, when the gap so far is in the profile.
  */
 bool windowed_marks_turn(struct tracee *t);
 /* Returns whether marks are being chosen. due: then, in how many us windowed_marks_turn is to be called. */

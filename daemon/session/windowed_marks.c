@@ -13,8 +13,8 @@
  * service notice: there are no marks on such a machine.
  */
 #define TOO_SLOW 0.5
-/* Time after which marks are no longer new */
-#define FIRST_NS 300e6
+/* What the target uses before marks are chosen, so that it has earned something, CPU time in ns */
+#define FIRST_EARN_NS 400000000u
 
 struct others {
 	const struct profile *profile;
@@ -25,10 +25,7 @@ struct others {
 static void begin_counting(struct tracee *t)
 {
 	probe_marks_forget_threads(t->probe);
-	windowed_count_gap(t);
-	profile_count_marks(t->profile, true, 0);
-	t->windowed.marks_per_ns = 0;
-	t->windowed.marks_since_taken_ns = windowed_taken(t);
+	profile_count_marks(t->profile, true);
 }
 
 bool windowed_marks_choosing(const struct tracee *t)
@@ -60,19 +57,20 @@ static void find_opcodes(struct tracee *t)
 	t->windowed.choosing.opcodes = t->opcodes;
 }
 
-static void begin(struct tracee *t, uint64_t unlike_ns)
+static void begin(struct tracee *t)
 {
 	const struct cost cost = tracee_cost(t);
 
 	find_opcodes(t);
 	marks_begin(&t->windowed.choosing.marks,
-		    cost_slowness(cost_enter(&cost)) < TOO_SLOW ? t->plan.nmarks : 0, cost_mark(&cost),
-		    target_opts_limit(&t->opts) / 100.0);
+		    cost_slowness(cost_enter(&cost)) < TOO_SLOW ? t->plan.nmarks : 0,
+		    cost_mark(&cost), target_opts_limit(&t->opts) / 100.0);
+	t->windowed.choosing.marks.wait_cpu_ns = t->cpu_ns + FIRST_EARN_NS;
 	t->windowed.choosing.end_ns = 0;
 	t->windowed.choosing.next = false;
 	t->windowed.marks_cleared = 0;
 	t->windowed.marks_are_unfit = false;
-	profile_count_marks(t->profile, false, unlike_ns);
+	profile_count_marks(t->profile, false);
 }
 
 static uint64_t kept_hits(const struct tracee *t)
@@ -98,26 +96,12 @@ static uint64_t others_hits(const struct tracee *t)
 	return o.marks;
 }
 
-/* Measures the rate of marks while they are new. */
-static void read_first_rate(struct tracee *t)
-{
-	struct windowed *w = &t->windowed;
-	const double passed = (double)(tracee_now() - w->choosing.marks.begun_ns);
-	double own;
-
-	if (w->choosing.marks.state != MARKS_KEPT || (w->marks_per_ns > 0 && passed > FIRST_NS))
-		return;
-	own = passed - (double)(windowed_taken(t) - w->marks_since_taken_ns);
-	w->marks_per_ns = own > passed / 10 ? (double)kept_hits(t) / own : 0;
-}
-
 /* hits: of the kept marks */
 static void report(struct tracee *t, uint64_t hits)
 {
 	uint64_t others = t->windowed.marks_cleared + others_hits(t);
 
-	read_first_rate(t);
-	profile_set_marks(t->profile, hits > others ? hits - others : 0, t->windowed.marks_per_ns);
+	profile_set_marks(t->profile, hits > others ? hits - others : 0);
 }
 
 void windowed_marks_report(struct tracee *t)
@@ -139,23 +123,20 @@ bool windowed_marks_unfit(struct tracee *t)
 
 void windowed_marks_begin(struct tracee *t)
 {
-	begin(t, 0);
+	begin(t);
 }
 
 /* Marks that are no longer of use are given up, and others chosen, some times. */
 static void give_up(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
-	uint64_t unlike_ns;
 
 	if (!windowed_marks_unfit(t))
 		return;
-	windowed_count_gap(t);
 	report(t, w->choosing.marks.last_hits);
-	unlike_ns = tracee_now() - w->choosing.marks.last_ns;
 	w->choosing.hits += kept_hits(t);
 	probe_marks_detach(t->probe);
-	begin(t, unlike_ns);
+	begin(t);
 	/* It does something else now than it did when rare opcodes were found out. */
 	w->choosing.marks.alone = true;
 	if (++w->marks_given_up == GIVE_UP_MAX)
@@ -166,7 +147,6 @@ bool windowed_marks_turn(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
 
-	read_first_rate(t);
 	give_up(t);
 	if (!windowed_marks_choosing(t))
 		return false;
@@ -187,4 +167,9 @@ uint64_t windowed_marks_ns(const struct tracee *t)
 	const struct choosing *c = &t->windowed.choosing;
 
 	return (uint64_t)(c->marks.hit_ns * (double)(c->hits + kept_hits(t)));
+}
+
+uint64_t windowed_taken(const struct tracee *t)
+{
+	return t->overhead_ns + tracee_samples_ns(t) + windowed_marks_ns(t) + t->windowed.links_ns;
 }

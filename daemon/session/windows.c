@@ -47,8 +47,8 @@
  * second of a limit of 10 % would be noticed. A whole window may take more, so that there is none for
  * WHOLE_APART times as long: it delays one request in some hundred.
  */
-#define STALL_NS    2.5e6
-#define WHOLE_APART 150.0
+#define STALL_NS      2.5e6
+#define WHOLE_APART   150.0
 #define LEAST_PER_S   2.0 /* for a share of at most SHARE_NS */
 #define SHARE_NS      1e6
 #define DRAW_LEAST    0.5 /* factors on the planned value */
@@ -56,7 +56,7 @@
 #define LENGTH_MIN    200e3
 #define LENGTH_MAX    50e6 /* times DRAW_MOST: WINDOWS_LONGEST_MS */
 #define GAP_MIN	      80e6 /* 1 / WINDOWS_PER_S */
-#define AGAIN_NS      20e6  /* when a window had to wait */
+#define AGAIN_NS      20e6 /* when a window had to wait */
 #define OWN_LEAST     0.05 /* part of a window that is the program's own, at least */
 #define FIRST_DENSITY 2.0  /* assumed before it was measured */
 #define SMOOTH	      0.2  /* weight of the newest window in the smoothed values */

@@ -33,7 +33,7 @@ struct windows {
 	bool open;
 	uint64_t opened_ns;
 	uint64_t length_ns; /* of the window, in the program's own time; 0: no planned end */
-	bool whole; /* it is to show whole calls */
+	bool whole;	    /* it is to show whole calls */
 	double spent, earned;
 	double need;	    /* estimated cost of a window of this length, ns */
 	double cost;	    /* mean cost of windows, smoothed over many, ns */

@@ -351,7 +351,7 @@ struct snapshot {
 	uint64_t measured; /* bit mask of columns measured for any target, see base/column.h */
 	uint64_t *columns[COLUMNS];    /* per node: its own figure; NULL: no node has one */
 	struct snapshot_whole *wholes; /* per node; NULL: none */
-	struct snapshot_rest *rest;    /* per node, until snapshot_finish has added it; NULL: none */
+	struct snapshot_rest *rest; /* per node, until snapshot_finish has added it; NULL: none */
 	struct snapshot_coro *coros;
 	uint32_t ncoros;
 	struct snapshot_gil_pair *gil_pairs; /* sorted by target, longest first */

@@ -53,9 +53,9 @@ struct calltree {
 	uint64_t *columns[COLUMNS]; /* per node: its own figures; NULL: not allocated yet */
 	uint64_t kept;		    /* bit mask of the columns that are not NULL */
 	uint64_t dropped;	    /* figures dropped because memory was short */
-	bool waits_apart; /* waiting is not booked as time passes: counting/waiting.h does it */
-	uint32_t *touched;	    /* nodes changed since calltree_untouch(); NULL: no list */
-	bool *is_touched;	    /* per node: whether it is in the list */
+	bool waits_apart;  /* waiting is not booked as time passes: counting/waiting.h does it */
+	uint32_t *touched; /* nodes changed since calltree_untouch(); NULL: no list */
+	bool *is_touched;  /* per node: whether it is in the list */
 	uint32_t ntouched;
 	uint32_t n, cap;
 	uint32_t limit; /* maximum number of nodes, not counting roots and pseudo children */

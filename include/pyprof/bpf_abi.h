@@ -18,9 +18,9 @@
 #define PYP_BPF_ABI_VERSION 23
 
 /*
- * Which probe hits produce records. Between windows there are no records of calls, nor of switches,
- * because the epoch increases before the next window. Code objects that are freed, exits, forks and
- * execs are still reported.
+ * Which probe hits produce records. Between windows there are no records of calls. Samples, context
+ * switches with the stacks of waits, code objects that are freed, exits, forks and execs are still
+ * reported.
  */
 #define PYP_ACTIVE_OFF	   0u /* every program returns at once */
 #define PYP_ACTIVE_ON	   1u
@@ -627,7 +627,7 @@ _Static_assert(sizeof(struct pyp_rec_process) == 24, "pyp_rec_process changed si
 	X(map_full, "code objects or threads that did not fit the maps")                           \
 	X(lost_counters, "resource counters that could not be sent (sent again later)")            \
 	X(unknown_site, "hits at an address that is no site of the plan")                          \
-	X(lost_samples, "samples between windows or during a trace that could not be sent")        \
+	X(lost_samples, "samples of a trace that could not be sent")                               \
 	X(lost_memory, "changes of memory that could not be sent (sent again later)")              \
 	X(lost_walks, "stacks of waiting threads that could not be sent")                          \
 	X(samples_truncated, "sampled stacks cut off: too deep or unreadable")

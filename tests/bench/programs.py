@@ -7,7 +7,8 @@ usage: programs.py NAME [SECONDS | FILE]
 
 A program repeats one piece of work, which is always the same. It prints "ready" first, repeats
 until SECONDS of CPU time have passed (default: until standard input closes or it is killed), and
-prints the number of rounds and their CPU time. With FILE, of 24 bytes, it stores its progress there.
+prints the number of rounds and their CPU time. With FILE, of 32 bytes, it stores its progress there, and idles
+while the last 8 are not 0.
 """
 import asyncio
 import mmap
@@ -477,14 +478,14 @@ def closed():
 def open_progress(path):
     """Rounds, CPU time in ns at the end of the last one, rounds again."""
     with open(path, 'r+b') as f:
-        return memoryview(mmap.mmap(f.fileno(), 24)).cast('Q')
+        return memoryview(mmap.mmap(f.fileno(), 32)).cast('Q')
 
 
 def main():
     if sys.argv[1] == '--list':
         print('\n'.join(PROGRAMS))
         return
-    work, seconds, progress = PROGRAMS[sys.argv[1]], None, memoryview(bytearray(24)).cast('Q')
+    work, seconds, progress = PROGRAMS[sys.argv[1]], None, memoryview(bytearray(32)).cast('Q')
     if len(sys.argv) > 2 and sys.argv[2][0].isdigit():
         seconds = float(sys.argv[2])
     elif len(sys.argv) > 2:
@@ -492,6 +493,8 @@ def main():
     print('ready', flush=True)
     rounds, begin = 0, time.process_time()
     while not closed() if seconds is None else time.process_time() - begin < seconds:
+        while progress[3]:
+            time.sleep(0.01)
         for _ in range(20):
             work()
             # In this order: a reader in reverse order can detect inconsistent values.

@@ -15,6 +15,9 @@ and again afterwards; the difference of the two is noise. Each mode is measured 
 - how much the CPU time of an untraced round differed between directly before and after, at most: by
   that the machine's speed has changed;
 - the functions above 1 % whose share is within two standard errors of the reference, each time.
+
+With "idle", the program idles at the attach and for a second more. The sum is then divided by the process's own
+CPU time, as the report states it.
 """
 import json
 import math
@@ -37,8 +40,15 @@ SAMPLE = ['--mode', 'sample', '--rate', RATE]
 WAYS = {
     'trace': ['--exact', '--yes'],
     'count+samples': ['--mode', 'count', '--yes', '--rate', RATE],
+    'default': [],
     'max-overhead 5': ['--max-overhead', '5'],
 }
+IDLE_WAYS = {
+    'default, idle': [],
+    'exact, idle': ['--exact', '--yes'],
+    'sample, idle': SAMPLE,
+}
+IDLE = 1.0  # seconds, besides what attaching takes
 CPROFILE = """
 import cProfile, json, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -58,7 +68,7 @@ class Figures:
     """The figures of one mode about a program. Functions are identified by file name, line and name."""
 
     def __init__(self):
-        self.tottime, self.variance, self.rounds = {}, {}, 0
+        self.tottime, self.variance, self.rounds, self.own_cpu = {}, {}, 0, 0
         self.has_errors = False
 
     def add(self, key, tottime, error=None):
@@ -94,6 +104,7 @@ def read_report(path, name, rounds):
         if row['name'] == name:
             figures.rounds += row['ncalls']
     target = report['targets'][0]
+    figures.own_cpu = target['overhead']['own_cpu_ns']
     if 'windows' in target:
         figures.rounds = rounds.between(target['start_ns'], target['end_ns'])
     return figures
@@ -127,9 +138,9 @@ class Program:
     def __init__(self, python, name):
         self.name = name
         with tempfile.NamedTemporaryFile() as f:
-            f.write(bytes(24))
+            f.write(bytes(32))
             f.flush()
-            self.progress = memoryview(mmap.mmap(f.fileno(), 24)).cast('Q')
+            self.progress = memoryview(mmap.mmap(f.fileno(), 32)).cast('Q')
             self.process = subprocess.Popen(
                 [python, os.path.join(HERE, 'programs.py'), name, f.name],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -152,13 +163,18 @@ class Program:
         end = self.read_progress()
         return (end[1] - begin[1]) / ((end[0] - begin[0]) or 1)
 
-    def record(self, ctl, seconds, options):
+    def record(self, ctl, seconds, options, idle=0.0):
+        """idle: for so many seconds, it does not run."""
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, 'out.json')
+            self.progress[3] = idle > 0
             with Rounds(self) as rounds:
-                subprocess.run([ctl, 'record', '--pid', str(self.process.pid), '-d', str(seconds),
-                                '-o', path] + options, check=True, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)
+                recorder = subprocess.Popen(
+                    [ctl, 'record', '--pid', str(self.process.pid), '-d', str(seconds + idle),
+                     '-o', path] + options, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                time.sleep(idle)
+                self.progress[3] = 0
+                assert recorder.wait() == 0
             return read_report(path, self.name, rounds)
 
 
@@ -190,12 +206,14 @@ def is_within(reference, figures, key):
             2 * math.hypot(figures.error(key), reference.error(key)))
 
 
-def compare(reference, measured):
+def compare(reference, measured, idle):
     """measured: pairs of figures, and CPU times of an untraced round before and after these."""
     figures = [each for each, _ in measured]
     points, where = statistics.median_low(difference(reference, each) for each in figures)
     expected = sum(each.rounds * statistics.mean(rounds_ns) for each, rounds_ns in measured)
     within = [is_within(reference, each, key) for each in figures for key in large(reference)]
+    if idle:
+        expected = sum(each.own_cpu for each in figures)
     return {
         'points': points,
         'where': where,
@@ -208,11 +226,12 @@ def compare(reference, measured):
 
 def measure_ways(program, ctl, seconds):
     """By way: figures, and the CPU times of a round directly before and afterwards."""
-    measured = {way: [] for way in WAYS}
+    measured = {way: [] for way in [*WAYS, *IDLE_WAYS]}
     before = program.round_ns(BESIDE)
     for _ in range(TIMES):
-        for way, options in WAYS.items():
-            figures = program.record(ctl, seconds, options)
+        for way, options in [*WAYS.items(), *IDLE_WAYS.items()]:
+            idle = IDLE if way in IDLE_WAYS else 0
+            figures = program.record(ctl, seconds, options, 2 * idle)
             after = program.round_ns(BESIDE)
             measured[way].append((figures, (before, after)))
             before = after
@@ -229,7 +248,7 @@ def measure(ctl, python, name, seconds):
     measured['cProfile'] = [(figures, (rounds_ns, program.round_ns(BESIDE)))]
     program.end()
     reference = before.plus(after)
-    results = {way: compare(reference, m) for way, m in measured.items()}
+    results = {way: compare(reference, m, way in IDLE_WAYS) for way, m in measured.items()}
     print('%s: before and after differ by %.1f points' % (name, difference(before, after)[0]))
     for way, r in results.items():
         print('  %-16s %5.1f points (%s), sum %.2f (a round\'s time changed by %.0f %%)%s' % (

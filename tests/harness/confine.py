@@ -26,7 +26,7 @@ NAMESPACES = {"cgroup": 0x02000000, "ipc": 0x08000000, "mnt": 0x00020000, "net":
 FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
 HARMLESS = {"Type", "ExecStart", "RuntimeDirectory", "RuntimeDirectoryMode", "CacheDirectory",
             "CacheDirectoryMode", "StateDirectory", "StateDirectoryMode", "Restart", "LimitMEMLOCK",
-            "UMask", "SystemCallErrorNumber", "OOMPolicy"}
+            "LimitNICE", "UMask", "SystemCallErrorNumber", "OOMPolicy"}
 # Covered by the other restrictions: all mounts are read-only, and the filter is an allow-list.
 SUBSUMED = {"ProtectSystem", "PrivateTmp", "ProtectClock", "ProtectControlGroups",
             "ProtectHostname", "ProtectKernelLogs", "ProtectKernelModules",

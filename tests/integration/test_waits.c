@@ -37,6 +37,10 @@
  */
 #define ATTEMPTS 8
 
+#define WINDOWS 5
+#define THREADS 6 /* of load.py, which sleep after each round */
+#define PAUSE	"0.001"
+
 static double figure(const struct view *v, int column, size_t row)
 {
 	return v->cum[column] ? (double)v->cum[column][row] / 1e9 : 0;
@@ -155,17 +159,19 @@ static bool check_held(const struct snapshot *s, const struct view *v)
 	return held > 0 && own <= 2 * held && own >= waited * (1 - SHARE) - SLACK;
 }
 
-/* The modes, and how stacks of waits are walked in those that have no events. */
+/* The modes, a limit, and how stacks of waits are walked in those that have no events. */
 static const struct kind {
 	const char *name;
 	struct mode_choice mode;
 	bool ahead;
+	unsigned int max_overhead;
 } kinds[] = {
-	{"trace", {MODE_TRACE, 0}, false},
-	{"sample", {MODE_SAMPLE, 99}, false},
-	{"sample, walks ahead", {MODE_SAMPLE, 99}, true},
-	{"count", {MODE_COUNT, 0}, false},
-	{"count and samples", {MODE_COUNT, 199}, false},
+	{"trace", {MODE_TRACE, 0}, false, 0},
+	{"sample", {MODE_SAMPLE, 99}, false, 0},
+	{"sample, walks ahead", {MODE_SAMPLE, 99}, true, 0},
+	{"count", {MODE_COUNT, 0}, false, 0},
+	{"count and samples", {MODE_COUNT, 199}, false, 0},
+	{"limited trace", {MODE_TRACE, TARGET_OPTS_RATE_AUTO}, false, 10},
 };
 #define TRACE (&kinds[0])
 
@@ -173,8 +179,10 @@ static void check_walks(const struct snapshot *s, const struct kind *k)
 {
 	const struct snapshot_target *t = &s->targets[0];
 
-	cr_assert_eq(t->waits.walked, k->mode.mode != MODE_TRACE);
-	cr_assert_eq(t->waits.walks > 0, t->waits.walked);
+	cr_assert_eq(t->waits.walked, k != TRACE);
+	/* As long as every call is traced, none is needed. */
+	if (!k->max_overhead)
+		cr_assert_eq(t->waits.walks > 0, t->waits.walked);
 	cr_assert_eq(t->losses[PYP_LOSS_lost_walks] + t->losses[PYP_LOSS_lost_switches], 0);
 }
 
@@ -194,6 +202,7 @@ static bool attempt(const char *exe, const struct kind *k, const char *seconds, 
 	if (which && strcmp(which, "limited") == 0)
 		cpu_group_add(t.pid);
 	t.mode = k->mode;
+	t.max_overhead = k->max_overhead;
 	if (k->ahead)
 		assert_ok(setenv(PROBE_WALK_AHEAD, "1", 1));
 	traced_attach(&t);
@@ -201,6 +210,8 @@ static bool attempt(const char *exe, const struct kind *k, const char *seconds, 
 	traced_go(&t);
 	traced_expect(&t, "done");
 	s = traced_snapshot(&t);
+	if (k->max_overhead)
+		assert_ok(snapshot_correct(s));
 	check_sums(s);
 	cr_assert(s->targets[0].waits.measured && s->targets[0].waits.gil_known);
 	check_walks(s, k);
@@ -214,7 +225,8 @@ static bool attempt(const char *exe, const struct kind *k, const char *seconds, 
 	if (!which && k == TRACE)
 		ok &= check_held(s, v);
 	json_decref(result);
-	assert_ok(snapshot_correct(s));
+	if (!k->max_overhead)
+		assert_ok(snapshot_correct(s));
 	check_sums(s);
 	traced_finish(&t);
 	return ok;
@@ -267,6 +279,12 @@ Test(waits, of_known_truth_in_mode_count)
 Test(waits, of_known_truth_in_mode_count_with_samples)
 {
 	in_turn(3, &kinds[4], NULL);
+}
+
+/* Traced all the time, for most of it, as it makes few calls */
+Test(waits, of_known_truth_under_a_limit)
+{
+	in_turn(4, &kinds[5], NULL);
 }
 
 /* Of a function in other processes than this one, in seconds. */
@@ -417,20 +435,51 @@ Test(waits, for_the_gil_as_take_gil_has_them)
 	check_no_leaks();
 }
 
-/* Estimates from windows do not apply to reasons, so they are left out instead of being wrong. */
-Test(waits, not_in_windows)
+static double rounds_of(struct traced *t)
 {
-	struct interpreter it = traced_newest();
-	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
-	struct traced t;
+	traced_say(t, "rounds");
+	return strtod(traced_answer(t, "rounds"), NULL);
+}
 
-	traced_start(&t, it.exe, "run.py", "waits", "0.02", "sleep", NULL);
+static bool has_windows(struct traced *t, void *ctx)
+{
+	(void)ctx;
+	return traced_status(t).windows.n >= WINDOWS;
+}
+
+/* Threads that call functions and then sleep: in windows and between them, a wait has its reason and its function. */
+Test(waits, in_windows)
+{
+	const struct interpreter it = traced_newest();
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	_cleanup_(view_freep) struct view *v = NULL;
+	double rounds, begun, slept, others;
+	struct traced t;
+	size_t run;
+
+	traced_start(&t, it.exe, "load.py", PAUSE, NULL);
 	traced_expect(&t, "ready");
 	t.max_overhead = 5;
+	begun = traced_seconds();
 	traced_attach(&t);
-	traced_go(&t);
-	traced_expect(&t, "done");
+	rounds = rounds_of(&t);
+	traced_until(&t, has_windows, NULL, "windows");
+	rounds = rounds_of(&t) - rounds;
 	s = traced_snapshot(&t);
-	cr_assert(!(s->measured & COLUMN_WAITS) && !s->targets[0].waits.measured);
+	begun = traced_seconds() - begun;
+	assert_ok(snapshot_correct(s));
+	check_sums(s);
+	cr_assert(s->targets[0].windows.sampled && s->targets[0].waits.walked);
+	cr_assert_gt(s->targets[0].waits.walks, 0);
+	assert_ok(view_build(s, NULL, &v));
+	run = row_of(v, "run");
+	slept = (double)v->self[COLUMN_sleep][run] / 1e9;
+	others = all_of(s, COLUMN_sleep) - slept;
+	fprintf(stderr, "%.0f rounds in %.3f s; slept for %.3f s in run(), for %.3f s elsewhere\n",
+		rounds, begun, slept, others);
+	/* Each of six threads may have been in a round at the begin, and at the end. */
+	cr_assert(slept >= (rounds - 2 * THREADS) * strtod(PAUSE, NULL) && slept < THREADS * begun);
+	cr_assert_lt(others, SHARE * slept);
+	traced_say(&t, "stop");
 	traced_finish(&t);
 }

@@ -167,30 +167,55 @@ Test(calls, computed_twice)
 		struct calls_row rows[4];
 		double factor, of_factor;
 	} known[] = {
-		{600, 1, 0.1, 1e6, 10,
+		{600,
+		 1,
+		 0.1,
+		 1e6,
+		 10,
 		 {{ROUNDS * 891, ROUNDS * 600, ROUNDS, 83e6},
 		  {ROUNDS * 1001, ROUNDS * 600, ROUNDS, 125e6},
 		  {ROUNDS * 700, 0, 0, 292e6}},
-		 9.99285539, 0.412004219},
-		{600, 1, 0.1, 1e6, 10,
+		 9.99285539,
+		 0.412004219},
+		{600,
+		 1,
+		 0.1,
+		 1e6,
+		 10,
 		 {{ROUNDS * 891, ROUNDS * 660, ROUNDS, 83e6},
 		  {ROUNDS * 1001, ROUNDS * 660, ROUNDS, 125e6},
 		  {ROUNDS * 700, 0, 0, 292e6}},
-		 10.4108127, 0.411988417},
+		 10.4108127,
+		 0.411988417},
 		/* functions that contradict each other */
-		{600, 1, 0.1, 1e6, 10,
+		{600,
+		 1,
+		 0.1,
+		 1e6,
+		 10,
 		 {{ROUNDS * 891, ROUNDS * 600, ROUNDS, 10e6},
 		  {ROUNDS * 1001, ROUNDS * 600, ROUNDS, 125e6},
 		  {ROUNDS * 700, 0, 0, 900e6}},
-		 26.3576271, 0.430614206},
+		 26.3576271,
+		 0.430614206},
 		/* one without samples, one that windows do not show, and one without either */
-		{600, 1, 0.1, 1e6, 4,
+		{600,
+		 1,
+		 0.1,
+		 1e6,
+		 4,
 		 {{5e6, 1e6, 2000, 0}, {20e6, 4e6, 9000, 60e6}, {0, 0, 0, 3e6}},
-		 2.02713376, 1.19628808},
+		 2.02713376,
+		 1.19628808},
 		/* slow hits */
-		{6000, 1.2, 0.05, 4e6, 20,
+		{6000,
+		 1.2,
+		 0.05,
+		 4e6,
+		 20,
 		 {{70e6, 60e6, 9000, 40e6}, {90e6, 80e6, 12000, 60e6}, {12e6, 2e6, 300, 150e6}},
-		 16.5180046, 0.390273124},
+		 16.5180046,
+		 0.390273124},
 		/* a single function */
 		{600, 1, 0.1, 1e6, 3, {{20e6, 4e6, 9000, 60e6}}, 3.9925472, 0.991185845},
 	};
@@ -219,9 +244,6 @@ static struct evidence marked(void)
 		.own_cpu = 10e6,
 		.all_cpu = 1e6,
 		.progress = {.shown = 100,
-			     .shown_with = 33,
-			     .shown_without = 50,
-			     .lost = 40,
 			     .marked = {.total = 1000,
 					.all_marks = 100,
 					.all_calls = 400,
@@ -229,39 +251,34 @@ static struct evidence marked(void)
 					.marks = 75,
 					.c2 = 4000,
 					.m2 = 250,
-					.cm = 950,
-					.cpu = 600,
-					.cpu2 = 16000,
-					.c_cpu = 7000}},
+					.cm = 950}},
 	};
 }
 
-/* The factor with the smaller error is used; by CPU time, that of the windows' differences comes in addition. */
+/* The factor with the smaller error is used. */
 Test(calls, marks_or_samples)
 {
 	struct evidence e = marked();
 	struct calls_row rows[ROWS];
 	struct calls_given loop = {&rows[OF_LOOP], 1, 600, 1, 0.1, 1e6};
 	struct calls_given dense = {rows, OF_LOOP, 600, 1, 0.1, 1e6};
-	double error, common, factor = progress_factor(&e, &error, &common);
+	double error, common, factor = progress_factor(&e, &error, &common), of_samples;
 	struct calls_estimate c;
 
 	program(rows, 1);
-	cr_assert(factor > 0 && error > 0.4 && error < 0.8, "%g", error);
+	e.progress.marked.total = 0;
 	c = calls_estimate(&e, &loop);
-	cr_assert(!c.by_marks && fabs(c.factor - FACTOR) < 1e-9 && c.error < 0.4, "%g", c.error);
-	c = calls_estimate(&e, &dense);
-	cr_assert(c.by_marks && c.factor == factor && c.error == common);
-	/* By CPU time, these windows differ. */
-	e.progress.marked.cpu2 = 160000;
-	cr_assert(progress_cpu_error(&e) > error);
-	c = calls_estimate(&e, &loop);
-	cr_assert(c.by_marks && c.factor == factor);
-	/* It is not known whether they do. */
+	of_samples = c.error;
+	cr_assert(!c.by_marks && fabs(c.factor - FACTOR) < 1e-9 && of_samples < 0.4, "%g", c.error);
 	e = marked();
+	cr_assert(factor > 0 && error < of_samples, "%g", error);
+	c = calls_estimate(&e, &loop);
+	cr_assert(c.by_marks && c.factor == factor && c.error == common);
+	/* Calls that do not go with marks */
 	e.progress.marked.c2 = 60001;
-	cr_assert(progress_cpu_error(&e) < 0 && progress_factor(&e, &error, &common) > 0);
-	cr_assert(calls_estimate(&e, &loop).by_marks);
+	cr_assert(progress_factor(&e, &error, &common) > 0 && error > of_samples);
+	cr_assert_not(calls_estimate(&e, &loop).by_marks);
+	cr_assert(calls_estimate(&e, &dense).by_marks == (error < 1), "%g", error);
 	/* No samples */
 	e = marked();
 	rows[OF_LOOP].samples = 0;

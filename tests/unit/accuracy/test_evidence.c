@@ -311,7 +311,8 @@ Test(evidence, stretches)
 		keep(&m, light);
 		cr_assert(m.tree.nodes[m.f].calls == 0 && m.tree.yields[m.f] == 0 &&
 			  m.tree.nodes[m.f].self[SNAPSHOT_CPU] == 0);
-		cr_assert(f->exact.calls == (light ? 8 : 5) && f->exact.yields == (light ? 2 : 1));
+		cr_assert(f->heavy.calls == 5 && f->heavy.yields == 1 && f->heavy.cpu == 0);
+		cr_assert(f->exact.calls == (light ? 3 : 0) && f->exact.yields == (uint64_t)light);
 		cr_assert_eq(f->exact.cpu, light ? 300 : 0);
 		cr_assert_eq(f->exact.samples, light ? 10 : 0);
 		cr_assert_eq(f->samples, 100);
@@ -324,7 +325,7 @@ Test(evidence, stretches)
 	keep(&m, true);
 	cr_assert(f->samples == 107 && f->exact.samples == 10 && m.e.samples == 3);
 	/* Nothing is counted twice, and a clear forgets all. */
-	cr_assert(f->exact.calls == 8 && f->exact.cpu == 300);
+	cr_assert(f->exact.calls == 3 && f->heavy.calls == 5 && f->exact.cpu == 300);
 	evidence_clear(&m.e);
 	assert_ok(evidence_sample(&m.e, &m.tree, m.g, 1, false));
 	cr_assert(!evidence_has(&m.e, m.f) && m.e.samples == 1);
@@ -425,13 +426,14 @@ Test(evidence, all_that_is_moved)
 	n = &m.e.nodes[b];
 	cr_assert(n->calls == 11 && n->yields == 3 && n->cpu == 1400 && n->taken == taken);
 	cr_assert(n->samples == 70 && n->within == 7 && m.e.samples == 6);
-	cr_assert(n->exact.calls == 18 && n->exact.yields == 2 && n->exact.cpu == 90 &&
+	cr_assert(n->exact.calls == 9 && n->exact.yields == 1 && n->exact.cpu == 90 &&
 		  n->exact.samples == 70);
+	cr_assert(n->heavy.calls == 9 && n->heavy.yields == 1);
 	cr_assert(!evidence_has(&m.e, m.f) && !evidence_has(&m.e, a) && evidence_has(&m.e, b));
 	evidence_rig_seen(&m, m.g, 1, 1);
 	evidence_rig_fold(&m, 4000, 1000, &cost, 1);
 	cr_assert(n->calls == 33 && n->yields == 9 && n->cpu == 4200 && n->taken == 3 * taken);
-	cr_assert(n->samples == 70 && n->exact.calls == 18);
+	cr_assert(n->samples == 70 && n->exact.calls == 9);
 	/* One that is newer than the windows has nothing. */
 	assert_ok(evidence_move(&m.e, &m.tree, m.e.n, b));
 	evidence_rig_deinit(&m);
@@ -464,9 +466,8 @@ Test(evidence, moved_without_memory)
 Test(evidence, contexts_that_have_figures)
 {
 	static const struct evidence_node some[] = {
-		{.calls = 1},		 {.cpu = 1},	     {.samples = 1},
-		{.within = 1},		 {.exact.calls = 1}, {.exact.cpu = 1},
-		{.exact.samples = 1},
+		{.calls = 1},	    {.cpu = 1},	      {.samples = 1},	    {.within = 1},
+		{.exact.calls = 1}, {.exact.cpu = 1}, {.exact.samples = 1}, {.heavy.calls = 1},
 	};
 	struct evidence_rig m;
 
@@ -507,7 +508,7 @@ static void expect_equal(const struct evidence_rig *a, const struct evidence_rig
 
 		cr_assert(x->calls == y->calls && x->yields == y->yields && x->cpu == y->cpu &&
 				  x->taken == y->taken && x->exact.calls == y->exact.calls &&
-				  x->exact.cpu == y->exact.cpu,
+				  x->heavy.calls == y->heavy.calls && x->exact.cpu == y->exact.cpu,
 			  "node %u", i);
 		cr_assert(a->tree.nodes[i].calls == 0 && a->tree.yields[i] == 0);
 	}

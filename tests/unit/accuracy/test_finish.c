@@ -447,7 +447,8 @@ Test(finish, extremes_of_calls_that_are_not_exact)
 	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\nthread 42 43 worker\n"
 							     "f a.py:2 10 50000\n"
 							     "  g a.py:3 10 50000\n");
-	const uint32_t f = (uint32_t)(node(s, "f") - s->nodes), g = (uint32_t)(node(s, "g") - s->nodes);
+	const uint32_t f = (uint32_t)(node(s, "f") - s->nodes),
+		       g = (uint32_t)(node(s, "g") - s->nodes);
 
 	s->rest = snapshot_alloc(s, s->nnodes, sizeof(*s->rest));
 	s->rest[f].calls = 90;

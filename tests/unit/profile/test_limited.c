@@ -54,6 +54,7 @@ static void sleep_beside_a_stretch(uint64_t from, uint64_t to, bool light)
 	struct snapshot *s;
 	uint64_t slept = 0;
 
+	profile_gap(p, !light);	 /* else a stretch is all there is, and its times are used */
 	limited_sample(p, 1, 1); /* the stack is known */
 	for (uint64_t t = 0; t < 500; t += 10, limited_now += 10) {
 		if (t == 100) {
@@ -144,6 +145,10 @@ Test(limited, waits_in_windows)
 	limited_leave(p, 1, 20, 0x30);
 	out(p, 1);
 	limited_now += 30;
+	s = limited_finished(p);
+	limited_check_sums(s);
+	cr_assert_eq(limited_column(s, NULL, COLUMN_sleep), 150 + 30);
+	snapshot_free(s);
 	limited_end(p);
 	profile_gap(p, 10);
 	limited_now += 10;
@@ -199,7 +204,8 @@ Test(limited, samples)
 	cr_assert(w.samples == 2 + 4 + 5 && profile_samples(p) == 2 + 4 + 5);
 	s = limited_take(p);
 	cr_assert_eq(limited_sums(s, "f1").rest_cpu, (2 + 4) * LIMITED_PERIOD);
-	cr_assert(limited_sums(s, "f1").cpu == 700 && limited_sums(s, "f1").calls == 2);
+	cr_assert(limited_sums(s, "f1").cpu == 700 && limited_sums(s, "f1").calls == 1);
+	cr_assert_eq(limited_sums(s, "f1").rest_calls, 1, "without its time");
 	for (uint32_t f = 0; f < s->targets[0].beside.trace.n; f++)
 		beside += s->targets[0].beside.trace.of[f];
 	cr_assert(beside == 5 && s->targets[0].beside.trace.outside == 0);
@@ -211,6 +217,32 @@ Test(limited, samples)
 		if (strcmp(s->funcs[f].name, "f1") == 0)
 			cr_assert_float_eq(snapshot_error(&s->funcs[f], SNAPSHOT_TOT_CPU),
 					   sqrt(6.0) * LIMITED_PERIOD, 1e-6);
+	snapshot_free(s);
+	limited_drop(p);
+}
+
+/* What hits took in heavy stretches, whose times are not used, is not subtracted from those of light ones. */
+Test(limited, hits_in_heavy_stretches)
+{
+	struct profile *p = limited_new();
+	struct snapshot *s;
+
+	for (int light = 0; light <= 1; light++) {
+		limited_begin(p, 0, false);
+		for (int i = 0; i < (light ? 1 : 1000); i++) {
+			limited_enter(p, 1, 10, 0x10, 0, 0);
+			limited_leave(p, 1, light ? 700 : 50, 0x10);
+		}
+		limited_keep(p, light);
+		profile_gap(p, 100);
+	}
+	s = limited_take(p);
+	s->targets[0].cost = (struct cost){.known = true, .before = {20, 20}, .after = {20, 20}};
+	s->targets[0].cost_scale = 1;
+	assert_ok(snapshot_finish(s, false));
+	limited_check_sums(s);
+	cr_assert_eq(limited_sums(s, "f0").calls, 1001);
+	cr_assert_eq(limited_sums(s, "f0").cpu, 700 - 40);
 	snapshot_free(s);
 	limited_drop(p);
 }
@@ -403,16 +435,19 @@ Test(limited, an_open_stretch)
 			limited_now += 50;
 			profile_set_accuracy(p, light, 1, 0);
 			s = limited_take(p);
-			cr_assert(limited_sums(s, "f1").calls == 1 &&
-				  limited_sums(s, "f0").calls == 1);
+			cr_assert(limited_sums(s, "f1").calls == counts &&
+				  limited_sums(s, "f0").calls == counts);
+			cr_assert(limited_sums(s, "f1").rest_calls == !counts &&
+				  limited_sums(s, "f0").rest_calls == !counts);
 			cr_assert_eq(limited_sums(s, "f1").cpu, counts ? 300 : 0);
 			cr_assert_eq(limited_sums(s, "f0").cpu, counts ? 10 + 50 : 0);
 			cr_assert_eq(limited_sums(s, "f1").rest_cpu, counts ? 0 : LIMITED_PERIOD);
 			for (uint32_t f = 0; f < s->targets[0].beside.trace.n; f++)
 				beside += s->targets[0].beside.trace.of[f];
 			cr_assert_eq(beside, counts);
-			cr_assert_eq(limited_sums(s, "f0").calls, 1);
 			cr_assert_eq(s->targets[0].windows.sampled, windows);
+			assert_ok(snapshot_finish(s, false));
+			cr_assert_eq(limited_sums(s, "f1").calls, 1);
 			snapshot_free(s);
 			limited_drop(p);
 		}

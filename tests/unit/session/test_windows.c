@@ -28,10 +28,11 @@ struct sim {
 	double starts[8]; /* by eighth of a period */
 	double period;
 	double step;
-	double shown;	 /* by the window that is open: no more than its length counts */
-	double tail;	 /* for how long calls in a whole window last after its end, ns */
-	double spent, most_spent, all_spent; /* by probes: in the present window; most and all in windows */
-	double parts[2]; /* of what windows have shown of bursts: their first and second halves */
+	double shown; /* by the window that is open: no more than its length counts */
+	double tail;  /* for how long calls in a whole window last after its end, ns */
+	double spent, most_spent,
+		all_spent; /* by probes: in the present window; most and all in windows */
+	double parts[2];   /* of what windows have shown of bursts: their first and second halves */
 };
 
 /* 0.5 ms of calls, then nothing for 20 ms. */
@@ -332,7 +333,8 @@ Test(windows, bursts_are_shown_to_their_ends)
 /* However much may be spent, a window does not delay a program by more than 4 ms per CPU, or twice that at worst. */
 Test(windows, do_not_stall)
 {
-	static const struct program programs[] = {{always_heavy, 1}, {always_heavy, 4}, {medium, 0.5}};
+	static const struct program programs[] = {
+		{always_heavy, 1}, {always_heavy, 4}, {medium, 0.5}};
 
 	for (size_t k = 0; k < sizeof(programs) / sizeof(*programs); k++) {
 		const double most = 4e6 * fmax(1, programs[k].cpus);
@@ -397,7 +399,8 @@ Test(windows, whole_ones_are_rare)
 		windows++;
 		if (!s.w.whole)
 			continue;
-		cr_assert(!last || opened - last >= 3 * NS, "%.3f s", (double)(opened - last) / 1e9);
+		cr_assert(!last || opened - last >= 3 * NS, "%.3f s",
+			  (double)(opened - last) / 1e9);
 		last = opened;
 		whole++;
 	}
