@@ -240,6 +240,34 @@ static void add_rest(struct snapshot *s)
 	s->rest = NULL;
 }
 
+/*
+ * A minimum that is too large, because probes' time is still in it, is at most the mean. In windows, it is that
+ * of a few calls, and samples show the mean.
+ */
+static int bound_minima(struct snapshot *s)
+{
+	_cleanup_free_ uint64_t *cum = calloc((size_t)s->nnodes + 1, sizeof(*cum));
+
+	if (!cum)
+		return -ENOMEM;
+	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
+		memset(cum, 0, s->nnodes * sizeof(*cum));
+		for (uint32_t i = s->nnodes; i-- > 0;) {
+			struct snapshot_node *n = &s->nodes[i];
+			uint64_t mean;
+
+			cum[i] += n->self[c];
+			if (n->parent == SNAPSHOT_NONE)
+				continue;
+			cum[n->parent] += cum[i];
+			mean = n->calls ? cum[i] / n->calls : 0;
+			if (mean && n->min[c] != UINT64_MAX && n->min[c] > mean)
+				n->min[c] = mean;
+		}
+	}
+	return 0;
+}
+
 static void forget_callees(struct work *w)
 {
 	memset(w->callees, 0, w->s->nnodes * sizeof(*w->callees));
@@ -361,6 +389,8 @@ int snapshot_correct(struct snapshot *s)
 		if (cost[s->nodes[i].thread])
 			correct_extremes(&w, i);
 	snapshot_fit_waits(s);
+	if (r == 0)
+		r = bound_minima(s);
 	return r < 0 ? r : correct_coros(&w);
 }
 

@@ -13,10 +13,9 @@
 #include "harness/test.h"
 #include "harness/traced.h"
 
-#define LIMIT	  0.1
-#define LARGE	  0.05 /* a share of the CPU time */
-#define ENOUGH_NS 200000000
-#define SAVED	  "saved.json"
+#define LIMIT 0.1
+#define LARGE 0.05 /* a share of the CPU time */
+#define SAVED "saved.json"
 
 static struct pyprofd d;
 static struct traced t;
@@ -79,7 +78,7 @@ static json_t *record(const char *mode, bool windows)
 		ran_free(&r);
 		json_decref(ret);
 		ret = profile_in(path);
-	} while (cpu_ns(in(ret, "totals")) < ENOUGH_NS ||
+	} while (cpu_ns(in(ret, "totals")) < 2e6 * PATIENCE_MOMENT_MS ||
 		 (windows && !json_integer_value(in(in(target_of(ret), "windows"), "count"))));
 	return ret;
 }

@@ -452,9 +452,31 @@ Test(finish, extremes_of_calls_that_are_not_exact)
 
 	s->rest = snapshot_alloc(s, s->nnodes, sizeof(*s->rest));
 	s->rest[f].calls = 90;
+	s->rest[f].cpu = 9000000;
 	s->rest[g].calls = 490;
 	s->nodes[f].min[SNAPSHOT_CPU] = s->nodes[f].max[SNAPSHOT_CPU] = 90000;
 	assert_ok(snapshot_correct(s));
 	cr_assert_eq(s->nodes[f].min[SNAPSHOT_CPU], 90000 - 101 - 5 * (1010 + 101));
+	check_no_leaks();
+}
+
+/* If the few calls in windows still contain probes' time, samples show less of the mean. */
+Test(finish, no_minimum_exceeds_the_mean)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = build("target 42\nthread 42 43 worker\n"
+							     "f a.py:2 0 0\n"
+							     "  g a.py:3 0 0\n");
+	struct snapshot_node *f = node(s, "f"), *g = node(s, "g");
+
+	s->rest = snapshot_alloc(s, s->nnodes, sizeof(*s->rest));
+	s->rest[f - s->nodes] = (struct snapshot_rest){.calls = 100, .cpu = 20000};
+	s->rest[g - s->nodes] = (struct snapshot_rest){.calls = 500, .cpu = 10000};
+	f->min[SNAPSHOT_CPU] = f->max[SNAPSHOT_CPU] = 5000;
+	g->min[SNAPSHOT_CPU] = 101 + 15;
+	assert_ok(snapshot_correct(s));
+	cr_assert_eq(f->min[SNAPSHOT_CPU], (20000 + 10000) / 100);
+	cr_assert_eq(f->max[SNAPSHOT_CPU], 5000 - 101, "not all of its calls were seen");
+	cr_assert_eq(g->min[SNAPSHOT_CPU], 15);
+	cr_assert_eq(f->min[SNAPSHOT_WALL], UINT64_MAX, "there is none");
 	check_no_leaks();
 }
