@@ -14,6 +14,7 @@
 #include "find/descriptor.h"
 #include "format/names.h"
 #include "format/restrict.h"
+#include "format/waits_text.h"
 
 struct rows {
 	const struct snapshot *s;
@@ -156,13 +157,6 @@ static void put_wait(const struct rows *r, const struct snapshot_wait *w,
 	put_what(w, o, out);
 }
 
-static int not_measured(struct diag *diag)
-{
-	return diag_set(diag, -ENODATA, PYP_EXIT_FAILURE,
-			"it is not measured by --continuous, nor if no thread list was found",
-			"why threads waited was not measured");
-}
-
 int longest_text(const struct snapshot *s, const struct longest_opts *o, FILE *out,
 		 struct diag *diag)
 {
@@ -170,7 +164,7 @@ int longest_text(const struct snapshot *s, const struct longest_opts *o, FILE *o
 	int err;
 
 	if (!(s->measured & COLUMN_WAITS))
-		return not_measured(diag);
+		return waits_not_measured(diag);
 	err = name_functions(&r);
 	if (!err)
 		err = match(&r, o, diag);

@@ -101,7 +101,7 @@ int counters_write(const struct snapshot *s, const struct view *v, const struct 
 
 	if (!(s->measured & columns))
 		return diag_set(diag, -ENODATA, PYP_EXIT_FAILURE,
-				"`pyprofctl attach --counters all PID` counts them",
+				"`pyprofctl attach --exact --counters all PID` counts them",
 				"no resources were counted");
 	return print_columns(s, v, o, columns, out, diag);
 }

@@ -135,7 +135,7 @@ int memory_write(const struct snapshot *s, const struct view *v, const struct fo
 
 	if (!(s->measured & column_group("memory")))
 		return diag_set(diag, -ENODATA, PYP_EXIT_FAILURE,
-				"`pyprofctl attach --counters memory PID` does",
+				"`pyprofctl attach --exact --counters memory PID` does",
 				"memory was not measured");
 	if (!o->sort)
 		sorted.sort = "tottime,cumtime";
