@@ -301,6 +301,7 @@ static int windowed_start(struct tracee *t, uint64_t *ret_ts, struct diag *diag)
 	uint64_t failed = w->ctl.failed;
 	int r;
 
+	tracee_find_gils(t);
 	r = probe_attach_windows(t->probe, diag);
 	if (r < 0)
 		return r;

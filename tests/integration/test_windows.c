@@ -25,6 +25,7 @@
 #define POINTS 0.03
 /* The same of a number of calls */
 #define CALLS 0.1
+#define CERTAIN 0.2
 /* Of sums of times: samples are taken at random times, but their period is known */
 #define SUMS 0.1
 /*
@@ -294,16 +295,9 @@ static bool marks_are_kept(struct traced *t, void *ctx)
 	return traced_status(t).windows.n >= 3 && n > 0 && n < (int)sites->nmarks / 2;
 }
 
-/*
- * Windows say how many calls there were, if at least eight marks are passed in them, which takes more windows where
- * hits are slow. One is passed in 800 calls, or thereabouts; here, forty.
- */
-static bool has_counted(struct traced *t, void *ctx)
+static bool has_more_windows(struct traced *t, void *ctx)
 {
-	const struct session_status st = traced_status(t);
-
-	(void)ctx;
-	return st.windows.n >= WINDOWS && st.events >= UINT64_C(64000);
+	return traced_status(t).windows.n >= *(uint64_t *)ctx + WINDOWS;
 }
 
 static double rounds_of(struct traced *t)
@@ -313,16 +307,17 @@ static double rounds_of(struct traced *t)
 }
 
 /*
- * Rounds of 40 short calls: opcodes outside of them are counted all the time. A child that is forked
- * meanwhile, and is not followed, keeps no breakpoint of theirs.
+ * Rounds of 40 short calls: opcodes outside of them are counted all the time. Estimates get certain, the later the
+ * more irregular windows are, as on a busy machine. A child that is forked meanwhile, and is not followed, keeps no
+ * breakpoint of theirs.
  */
 Test(windows, counts_by_marks)
 {
-	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
-	_cleanup_(view_freep) struct view *v = NULL;
-	double before, rounds;
+	double before, rounds, calls, error;
+	uint64_t windows = 0;
 	struct sites sites;
 	struct traced t;
+	bool whole;
 	pid_t child;
 
 	traced_start(&t, traced_newest().exe, "rounds.py", NULL);
@@ -333,17 +328,27 @@ Test(windows, counts_by_marks)
 	traced_until(&t, marks_are_kept, &sites, "marks and windows");
 	assert_ok(sessions_clear(t.sessions, 0, NULL));
 	before = rounds_of(&t);
-	traced_until(&t, has_counted, NULL, "windows");
+	do {
+		_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+		_cleanup_(view_freep) struct view *v = NULL;
+
+		traced_until(&t, has_more_windows, &windows, "windows");
+		rounds = rounds_of(&t) - before;
+		s = traced_snapshot(&t);
+		windows = s->targets[0].windows.n;
+		cr_assert(snapshot_guesses_counts(s));
+		assert_ok(snapshot_correct(s));
+		assert_ok(view_build(s, NULL, &v));
+		check_calls(s, v, "handle", rounds);
+		check_calls(s, v, "leaf", 40 * rounds);
+		calls = (double)counts_named(v, "leaf").ncalls;
+		error = error_of(s, "leaf", SNAPSHOT_CALLS);
+		whole = per_call_named(v, "handle", "leaf").calls >= 0;
+		if (whole)
+			check_per_call(v, "handle", "leaf", 40);
+	} while (!whole || error > CERTAIN * calls);
 	traced_say(&t, "fork");
 	child = (pid_t)strtol(traced_answer(&t, "child"), NULL, 10);
-	rounds = rounds_of(&t) - before;
-	s = traced_snapshot(&t);
-	assert_ok(snapshot_correct(s));
-	cr_assert(snapshot_guesses_counts(s));
-	assert_ok(view_build(s, NULL, &v));
-	check_calls(s, v, "handle", rounds);
-	check_calls(s, v, "leaf", 40 * rounds);
-	check_per_call(v, "handle", "leaf", 40);
 	traced_until_clean(&t, &sites, child);
 	traced_halt(&t);
 	cr_assert_eq(sites_changed(&sites, t.pid) + sites_marked(&sites, t.pid), 0);
@@ -464,7 +469,7 @@ Test(windows, calls_before_them_are_exact)
 		  error_of(s, "work", SNAPSHOT_CALLS) == 0);
 	check_calls(s, v, "one", rounds);
 	check_calls(s, v, "three", rounds);
-	check_per_call(v, "burn", "one", -1);
+	cr_assert_lt(per_call_named(v, "burn", "one").calls, 0, "no call was seen as a whole");
 	process_tree_finish(&f);
 	check_no_leaks();
 }
