@@ -196,9 +196,11 @@ static void put_quality(const struct brief *b, FILE *out)
 	else if (sampled)
 		fprintf(out, " at %" PRIu32 " Hz: no counts%s", b->first->estimate.rate,
 			b->walked ? "" : ", no waiting");
+	else if (b->windows && !b->nwindows)
+		fputs(": counts unknown, as there was no window", out);
 	else if (b->windows)
-		fprintf(out, ": counts estimated from %" PRIu64 " windows, %.1f%% of CPU time",
-			b->nwindows,
+		fprintf(out, ": counts estimated from %" PRIu64 " window%s, %.1f%% of CPU time",
+			b->nwindows, b->nwindows == 1 ? "" : "s",
 			b->all_cpu_ns ? 100 * (double)b->seen_cpu_ns / (double)b->all_cpu_ns : 100);
 	else if (!b->exact)
 		fputs(": INCOMPLETE, counts are lower bounds (--verbose: why)", out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Calls per call of the caller as text: see calls_text.h. */
+/* Numbers of calls as text: see calls_text.h. */
 #include "format/calls_text.h"
 
 #include <math.h>
@@ -28,4 +28,20 @@ const char *calls_text(const struct per_call *p, char text[CALLS_TEXT_MAX])
 	if (p->error > 0)
 		add_figure(text, " +-", fmax(p->error, LEAST), 2);
 	return text;
+}
+
+enum calls_certainty calls_certainty(uint64_t n, double variance)
+{
+	if (variance < 0 || sqrt(variance) > (double)n)
+		return CALLS_UNKNOWN;
+	return sqrt(variance) > ROUGH_ABOVE * (double)n ? CALLS_ROUGH : CALLS_CERTAIN;
+}
+
+void calls_print_legend(bool rough, bool unknown, FILE *out)
+{
+	if (rough)
+		fputs("\n   ~ marks figures with a standard error of more than 25%", out);
+	if (unknown)
+		fputs("\n   ? stands for numbers of calls of which windows have shown too little",
+		      out);
 }

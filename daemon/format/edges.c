@@ -24,6 +24,7 @@ struct report {
 	size_t *first; /* per row: index of its first edge; one element more at the end */
 	bool callees;
 	bool per_call; /* with calls per call of the caller */
+	bool estimated; /* numbers of calls have errors, which are known of a function's calls by all callers */
 	FILE *out;
 };
 
@@ -135,14 +136,25 @@ static void print_heading(const struct report *r, size_t width)
 			r->per_call ? "  per call of caller" : "");
 }
 
+static enum calls_certainty certainty_of(const struct report *r, const struct table_edge *e)
+{
+	const struct table_row *callee = &r->t->rows[e->callee];
+
+	return r->estimated ? calls_certainty(callee->nc, callee->nc_variance) : CALLS_CERTAIN;
+}
+
 static void print_edge(const struct report *r, const struct table_edge *e, int calls_width)
 {
+	const enum calls_certainty certainty = certainty_of(r, e);
+	const char *mark = certainty == CALLS_ROUGH ? "~" : "";
 	char calls[48], per_call[CALLS_TEXT_MAX];
 
-	if (e->nc == e->cc)
-		snprintf(calls, sizeof(calls), "%" PRIu64, e->nc);
+	if (certainty == CALLS_UNKNOWN)
+		snprintf(calls, sizeof(calls), "?");
+	else if (e->nc == e->cc)
+		snprintf(calls, sizeof(calls), "%s%" PRIu64, mark, e->nc);
 	else
-		snprintf(calls, sizeof(calls), "%" PRIu64 "/%" PRIu64, e->nc, e->cc);
+		snprintf(calls, sizeof(calls), "%s%" PRIu64 "/%" PRIu64, mark, e->nc, e->cc);
 	fprintf(r->out, "%*s %8.3f %8.3f  ", calls_width, calls, table_seconds(e->tt),
 		table_seconds(e->ct));
 	if (r->per_call)
@@ -171,6 +183,7 @@ static void print_function(const struct report *r, uint32_t row, size_t width)
 static void print_report(const struct report *r, const struct selection *rows)
 {
 	size_t width = column_width(r, rows);
+	bool marked[] = {false, false, false};
 
 	if (!rows->n)
 		return;
@@ -178,8 +191,14 @@ static void print_report(const struct report *r, const struct selection *rows)
 	sort_print_title(&rows->sort, r->out);
 	fprintf(r->out, "\n%s\n", rows->notes);
 	print_heading(r, width);
-	for (size_t i = 0; i < rows->n; i++)
-		print_function(r, rows->order[i], width);
+	for (size_t i = 0; i < rows->n; i++) {
+		const uint32_t row = rows->order[i];
+
+		print_function(r, row, width);
+		for (size_t k = r->first[row]; k < r->first[row + 1]; k++)
+			marked[certainty_of(r, r->edges[k])] = true;
+	}
+	calls_print_legend(marked[CALLS_ROUGH], marked[CALLS_UNKNOWN], r->out);
 	fputs("\n\n", r->out);
 }
 
@@ -201,6 +220,7 @@ static int write_edges(const struct snapshot *s, const struct view *v, const str
 		err = report_init(&r);
 	if (err < 0)
 		return err;
+	r.estimated = view_estimates_calls(s, &o->filter);
 	r.per_call = (o->width > 0 || v->windows) && has_per_call(t);
 	print_report(&r, &rows);
 	return screen_provenance(s, o, out);

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "format/calls_text.h"
 #include "format/extras.h"
 #include "format/names.h"
 #include "format/resumptions.h"
@@ -19,29 +20,39 @@
 #include "format/selection.h"
 #include "format/writers.h"
 
-/* Times with a larger relative standard error are marked. */
-#define ROUGH	 0.25
 #define SHOWN_NS 500000
 
 #define FIGURES_COLUMNS 46 /* before the additional columns and the name */
 #define NAME_LEAST	32
 #define ELLIPSIS	"..."
 
-static void print_head(const struct table *t, bool estimated, FILE *out)
+/* windowed: numbers of calls have errors, which are of the same windows and add up */
+static enum calls_certainty print_head(const struct table *t, bool estimated, bool windowed,
+				       FILE *out)
 {
+	enum calls_certainty certainty = CALLS_CERTAIN;
 	uint64_t nc = 0, cc = 0;
-	double tt = 0;
+	double tt = 0, error = 0;
 
 	/* Adds seconds as doubles like pstats, otherwise the last digit could differ. */
 	for (size_t i = 0; i < t->nrows; i++) {
 		nc += t->rows[i].gc ? 0 : t->rows[i].nc;
 		cc += t->rows[i].gc ? 0 : t->rows[i].cc;
 		tt += table_seconds(t->rows[i].tt);
+		error += t->rows[i].nc_variance < 0 ? (double)t->rows[i].nc
+						    : sqrt(t->rows[i].nc_variance);
 	}
-	fprintf(out, "         %" PRIu64 " function calls ", nc);
-	if (nc != cc)
+	if (windowed && nc)
+		certainty = calls_certainty(nc, error < (double)nc ? error * error : -1);
+	if (certainty == CALLS_UNKNOWN)
+		fputs("         ? function calls ", out);
+	else
+		fprintf(out, "         %s%" PRIu64 " function calls ",
+			certainty == CALLS_ROUGH ? "~" : "", nc);
+	if (nc != cc && certainty != CALLS_UNKNOWN)
 		fprintf(out, "(%" PRIu64 " primitive calls) ", cc);
 	fprintf(out, "in %.3f seconds%s\n\n", tt, estimated ? ", estimated" : "");
+	return certainty;
 }
 
 static void print_percall(double seconds, uint64_t n, FILE *out)
@@ -53,11 +64,11 @@ static void print_percall(double seconds, uint64_t n, FILE *out)
 }
 
 /*
- * A relative standard error above ROUGH. Unknown errors and times printed as 0.000 are not marked.
+ * A relative standard error above the limit of marks. Unknown errors and times printed as 0.000 are not marked.
  */
 static bool is_rough(uint64_t ns, double variance)
 {
-	return ns >= SHOWN_NS && variance > 0 && sqrt(variance) > ROUGH * (double)ns;
+	return ns >= SHOWN_NS && variance > 0 && sqrt(variance) > ROUGH_ABOVE * (double)ns;
 }
 
 static void print_time(double seconds, bool rough, FILE *out)
@@ -66,17 +77,6 @@ static void print_time(double seconds, bool rough, FILE *out)
 
 	snprintf(text, sizeof(text), "%s%.3f", rough ? "~" : "", seconds);
 	fprintf(out, "%8s ", text);
-}
-
-static bool is_rough_count(uint64_t n, double variance)
-{
-	return variance > 0 && sqrt(variance) > ROUGH * (double)n;
-}
-
-/* Whether too little was seen in windows for any number. */
-static bool is_unknown_count(uint64_t n, double variance)
-{
-	return variance < 0 || sqrt(variance) > (double)n;
 }
 
 /* The columns of a terminal that are left for names; 0: a file, in which names are not cut. */
@@ -156,8 +156,9 @@ static void print_row(struct rows *p, uint32_t row)
 	const struct table_row *r = &p->t->rows[row];
 	bool rough_tt = p->errors && is_rough(r->tt, r->tt_variance);
 	bool rough_ct = p->errors && is_rough(r->ct, r->ct_variance);
-	bool unknown = p->windowed && is_unknown_count(r->nc, r->nc_variance);
-	bool rough_nc = p->errors && !unknown && is_rough_count(r->nc, r->nc_variance);
+	const enum calls_certainty certainty = p->windowed ? calls_certainty(r->nc, r->nc_variance)
+							   : CALLS_CERTAIN;
+	const bool unknown = certainty == CALLS_UNKNOWN, rough_nc = certainty == CALLS_ROUGH;
 	double tt = table_seconds(r->tt), ct = table_seconds(r->ct);
 	uint64_t calls = unknown ? print_unknown_calls(p) : print_calls(p, row, rough_nc);
 
@@ -189,20 +190,8 @@ static void print_rows(struct rows *p, const struct selection *rows, const struc
 		print_row(p, rows->order[i]);
 	if (p->any)
 		fputs("\n   + is followed by resumptions of generators and coroutines", out);
-	if (p->rough)
-		fputs("\n   ~ marks figures with a standard error of more than 25%", out);
-	if (p->unknown)
-		fputs("\n   ? stands for numbers of calls of which windows have shown too little",
-		      out);
+	calls_print_legend(p->rough, p->unknown, out);
 	fputs("\n\n", out);
-}
-
-static bool has_windows(const struct snapshot *s)
-{
-	for (uint32_t i = 0; i < s->ntargets; i++)
-		if (s->targets[i].windows.sampled)
-			return true;
-	return false;
 }
 
 int text_write(const struct snapshot *s, const struct view *v, const struct format_opts *o,
@@ -213,6 +202,8 @@ int text_write(const struct snapshot *s, const struct view *v, const struct form
 	_cleanup_(table_freep) struct table *t = NULL;
 	struct format_opts sorted = *o;
 	struct rows p;
+	enum calls_certainty sum;
+	bool windowed;
 	int err = table_build(v, o->clock, &t);
 
 	if (!o->sort)
@@ -223,11 +214,14 @@ int text_write(const struct snapshot *s, const struct view *v, const struct form
 		err = extras_new(v, t, &sorted, &extras, diag);
 	if (err < 0)
 		return err;
-	print_head(t, snapshot_guesses_counts(s), out);
+	windowed = view_estimates_calls(s, &o->filter);
+	sum = print_head(t, snapshot_guesses_counts(s), windowed, out);
 	p = (struct rows){.t = t,
 			  .extras = extras,
 			  .errors = view_has_errors(s, &o->filter),
-			  .windowed = view_has_errors(s, &o->filter) && has_windows(s),
+			  .windowed = windowed,
+			  .rough = sum == CALLS_ROUGH,
+			  .unknown = sum == CALLS_UNKNOWN,
 			  .screen = o->width > 0,
 			  .columns = name_columns(o, extras),
 			  .out = out};

@@ -41,6 +41,7 @@ struct printer {
 	uint32_t *order; /* nodes grouped by parent, in print order */
 	uint32_t *first; /* per node: its first child in `order`; one element more at the end */
 	struct per_call_evidence *calls; /* per node */
+	enum calls_certainty *certainty; /* per function */
 	uint64_t windows;
 	uint64_t total, least;
 	uint32_t depth;
@@ -55,6 +56,7 @@ static void printer_deinit(struct printer *p)
 	free(p->order);
 	free(p->first);
 	free(p->calls);
+	free(p->certainty);
 }
 
 static uint64_t cum(const struct printer *p, uint32_t node)
@@ -185,6 +187,15 @@ static void per_call_note(const struct printer *p, uint32_t node, char note[NOTE
 		snprintf(note, NOTE_MAX, "  x %s" PER_CALL, calls_text(&calls, text));
 }
 
+static void print_calls(const struct printer *p, const struct snapshot_node *n)
+{
+	const enum calls_certainty certainty = p->certainty[n->func];
+	char text[24];
+
+	snprintf(text, sizeof(text), "%s%" PRIu64, certainty == CALLS_ROUGH ? "~" : "", n->calls);
+	fprintf(p->out, " %8s ", certainty == CALLS_UNKNOWN ? "?" : text);
+}
+
 /* Cuts the note so that the name has room, and returns the columns that are left. */
 static size_t fit_note(char note[NOTE_MAX], size_t columns)
 {
@@ -236,10 +247,10 @@ static void print_node(const struct printer *p, uint32_t i, uint32_t depth)
 	double part = share(p, cum(p, i));
 	char note[NOTE_MAX];
 
-	fprintf(p->out, "%s%5.1f%%%s %9.3f %9.3f %8" PRIu64 " %*s",
-		part >= 10 ? screen_bold(p->o) : "", part, screen_plain(p->o),
-		table_seconds(cum(p, i)), table_seconds(n->self[p->o->clock]), n->calls,
-		indent_of(depth), "");
+	fprintf(p->out, "%s%5.1f%%%s %9.3f %9.3f", part >= 10 ? screen_bold(p->o) : "", part,
+		screen_plain(p->o), table_seconds(cum(p, i)), table_seconds(n->self[p->o->clock]));
+	print_calls(p, n);
+	fprintf(p->out, "%*s", indent_of(depth), "");
 	per_call_note(p, i, note);
 	print_label(p, &p->s->funcs[n->func], note,
 		    p->columns ? p->columns - FIGURES_WIDTH - (size_t)indent_of(depth) : 0);
@@ -380,6 +391,17 @@ static int print_thread(const struct printer *p, const struct snapshot_thread *t
 	return print_below(p, thread->root);
 }
 
+/* Explains the marks of the functions that are shown. */
+static void print_legend(const struct printer *p)
+{
+	bool is[] = {false, false, false};
+
+	for (uint32_t i = 0; i < p->s->nnodes; i++)
+		if (p->shown[i] && p->nodes[i].parent != SNAPSHOT_NONE && cum(p, i) >= p->least)
+			is[p->certainty[p->nodes[i].func]] = true;
+	calls_print_legend(is[CALLS_ROUGH], is[CALLS_UNKNOWN], p->out);
+}
+
 static int print_threads(struct printer *p)
 {
 	int err = 0;
@@ -389,8 +411,27 @@ static int print_threads(struct printer *p)
 	for (uint32_t i = 0; i < p->s->nthreads && !err; i++)
 		if (view_selects(&p->o->filter, &p->s->threads[i]))
 			err = print_thread(p, &p->s->threads[i]);
+	print_legend(p);
 	fputs("\n\n", p->out);
 	return err;
+}
+
+/* A context is as certain as all contexts of its function, whose error is known. */
+static int set_certainty(struct printer *p, const struct snapshot *s)
+{
+	_cleanup_free_ uint64_t *calls = calloc((size_t)s->nfuncs + 1, sizeof(*calls));
+
+	p->certainty = calloc((size_t)s->nfuncs + 1, sizeof(*p->certainty));
+	if (!calls || !p->certainty)
+		return -ENOMEM;
+	if (!view_estimates_calls(s, &p->o->filter))
+		return 0;
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		if (s->nodes[i].func != SNAPSHOT_NONE)
+			calls[s->nodes[i].func] += s->nodes[i].calls;
+	for (uint32_t i = 0; i < s->nfuncs; i++)
+		p->certainty[i] = calls_certainty(calls[i], s->funcs[i].variance[SNAPSHOT_CALLS]);
+	return 0;
 }
 
 /* threads: the number of merged ones */
@@ -451,6 +492,8 @@ int tree_write(const struct snapshot *s, const struct view *v, const struct form
 	bool merge = !o->by_thread && !o->filter.tid;
 	int err = merge ? merge_threads(s, &o->filter, &merged, &into) : 0;
 
+	if (!err)
+		err = set_certainty(&p, s);
 	if (err < 0)
 		return err;
 	if (merge) {

@@ -83,6 +83,14 @@ bool view_has_errors(const struct snapshot *s, const struct view_filter *filter)
 	return selects_all(s, filter) && snapshot_has_errors(s);
 }
 
+bool view_estimates_calls(const struct snapshot *s, const struct view_filter *filter)
+{
+	for (uint32_t i = 0; i < s->ntargets; i++)
+		if (s->targets[i].windows.sampled)
+			return view_has_errors(s, filter);
+	return false;
+}
+
 bool view_has_durations(const struct snapshot *s, const struct view_filter *filter)
 {
 	return selects_all(s, filter) && snapshot_has_durations(s);

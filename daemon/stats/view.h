@@ -68,6 +68,8 @@ bool view_selects(const struct view_filter *filter, const struct snapshot_thread
  * are unknown if a filter selects only some of them.
  */
 bool view_has_errors(const struct snapshot *s, const struct view_filter *filter);
+/* Returns whether numbers of calls have them, because they are estimated from windows. */
+bool view_estimates_calls(const struct snapshot *s, const struct view_filter *filter);
 
 /* Returns whether functions have durations. They also apply to the sum of all threads. */
 bool view_has_durations(const struct snapshot *s, const struct view_filter *filter);

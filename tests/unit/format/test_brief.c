@@ -135,6 +135,13 @@ Test(brief, modes)
 	assert_line(&l, "ESTIMATE|mode trace, at most about 5 % overhead: counts estimated from 9 "
 			"windows, 25.0% of CPU time; CPU times from 100 samples, error 10.0% of "
 			"the sum\n");
+	t->windows.n = 1;
+	l = lines_of(s, &(struct format_opts){0});
+	assert_line(&l, "from 1 window, 25.0%");
+	t->windows.n = 0;
+	l = lines_of(s, &(struct format_opts){0});
+	assert_line(&l,
+		    "% overhead: counts unknown, as there was no window; CPU times from 100 ");
 	t->windows = (struct snapshot_windows){.max_overhead = 10};
 	t->waits.walked = true;
 	t->waits.walks = 0;

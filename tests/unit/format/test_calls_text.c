@@ -26,6 +26,27 @@ Test(calls_text, digits)
 	expect(0.01, 0.0000001, "0.01 +-0.001");
 }
 
+Test(calls_text, certainty)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	cr_assert_eq(calls_certainty(0, 0), CALLS_CERTAIN);
+	cr_assert_eq(calls_certainty(8, 2 * 2), CALLS_CERTAIN);
+	cr_assert_eq(calls_certainty(8, 2.1 * 2.1), CALLS_ROUGH);
+	cr_assert_eq(calls_certainty(8, 8 * 8), CALLS_ROUGH);
+	cr_assert_eq(calls_certainty(8, 8.1 * 8.1), CALLS_UNKNOWN);
+	cr_assert_eq(calls_certainty(8, -1), CALLS_UNKNOWN);
+	calls_print_legend(false, false, out);
+	calls_print_legend(false, true, out);
+	calls_print_legend(true, false, out);
+	fclose(out);
+	cr_assert_str_eq(text,
+			 "\n   ? stands for numbers of calls of which windows have shown too little"
+			 "\n   ~ marks figures with a standard error of more than 25%");
+}
+
 Test(calls_text, has_room_for_all)
 {
 	char text[CALLS_TEXT_MAX];

@@ -117,6 +117,32 @@ Test(edges, calls_per_call_of_the_caller)
 	cr_assert(!strstr(samples, "per call"));
 }
 
+/* A call by one caller is as certain as those by all. */
+Test(edges, numbers_of_calls_that_are_not_certain)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n"
+								      "thread 42 42 MainThread\n"
+								      "main app.py:1 1 1000000\n"
+								      "  f app.py:2 8 1000000\n"
+								      "  g app.py:3 8 1000000\n"
+								      "thread 42 43 worker\n");
+	const struct format_opts o = {0}, one = {.filter = {.tid = 42}};
+	_cleanup_free_ char *text = NULL, *exact = NULL, *other = NULL;
+
+	s->funcs[1].variance[SNAPSHOT_CALLS] = 3 * 3;
+	s->funcs[2].variance[SNAPSHOT_CALLS] = -1;
+	exact = report_new("callees", s, &o, NULL);
+	cr_assert(!strpbrk(exact, "~?"), "%s", exact);
+	s->targets[0].windows.sampled = true;
+	text = report_new("callees", s, &o, NULL);
+	cr_assert(strstr(text, "app.py:1(main)  ->      ~8    0.001    0.001  app.py:2(f)\n"
+			       "                         ?    0.001    0.001  app.py:3(g)\n"),
+		  "%s", text);
+	cr_assert(strstr(text, "   ~ marks ") && strstr(text, "   ? stands for "), "%s", text);
+	other = report_new("callees", s, &one, NULL);
+	cr_assert(!strpbrk(other, "~?"), "errors are of all threads: %s", other);
+}
+
 Test(edges, hostile_names_do_no_harm)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_hostile();

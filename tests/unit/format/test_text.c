@@ -301,7 +301,14 @@ Test(text, numbers_of_calls_that_are_unknown_are_not_printed)
 		   "        ?    0.400             0.400          app.py:3(g)\n"
 		   "        1    1.000    1.000    1.800    1.800 app.py:1(main)\n"
 		   "\n"
+		   "   ~ marks figures with a standard error of more than 25%\n"
 		   "   ? stands for numbers of calls of which windows have shown too little\n");
+	/* The errors are of the same windows. */
+	assert_has(text, "         ~15 function calls in 1.800 seconds, estimated\n");
+	s->funcs[0].variance[SNAPSHOT_CALLS] = -1;
+	free(text);
+	text = report_new("text", s, &o, NULL);
+	assert_has(text, "         ? function calls in 1.800 seconds, estimated\n");
 	cr_assert(!strchr(text, '~'), "%s", text);
 }
 

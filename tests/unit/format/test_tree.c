@@ -176,6 +176,37 @@ Test(tree, calls_per_call)
 	snapshot_free(TAKE_PTR(s));
 }
 
+/* A context is as certain as all of its function. Marks of what is not shown are not explained. */
+Test(tree, numbers_of_calls_that_are_not_certain)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = snapshot_build("target 42\n"
+								      "thread 42 42 MainThread\n"
+								      "main app.py:1 1 1000000\n"
+								      "  f app.py:2 6 1000000\n"
+								      "    g app.py:3 8 1000000\n"
+								      "  g app.py:3 8 1\n"
+								      "thread 42 43 worker\n"
+								      "f app.py:2 2 1000000\n");
+	const struct format_opts o = {0};
+	_cleanup_free_ char *text = NULL, *exact = NULL;
+
+	s->funcs[1].variance[SNAPSHOT_CALLS] = 3 * 3;
+	s->funcs[2].variance[SNAPSHOT_CALLS] = -1;
+	exact = report_new("tree", s, &o, NULL);
+	cr_assert(!strpbrk(exact, "~?"), "%s", exact);
+	s->targets[0].windows.sampled = true;
+	text = report_new("tree", s, &o, NULL);
+	cr_assert(strstr(text, "1  main  app.py:1\n"), "%s", text);
+	cr_assert(strstr(text, "   ~6   f  app.py:2\n") && strstr(text, "   ~2  f  app.py:2"), "%s",
+		  text);
+	cr_assert(strstr(text, "    ?    g  app.py:3\n"), "%s", text);
+	cr_assert(strstr(text, "\n   ~ marks ") && strstr(text, "\n   ? stands for "), "%s", text);
+	s->funcs[2].variance[SNAPSHOT_CALLS] = 0;
+	free(text);
+	text = report_new("tree", s, &o, NULL);
+	cr_assert(!strchr(text, '?'), "%s", text);
+}
+
 /* The note is shortened, then left out, before the name has less than 12 columns. */
 Test(tree, calls_per_call_in_narrow_lines)
 {
