@@ -140,8 +140,7 @@ Test(brief, modes)
 	assert_line(&l, "from 1 window, 25.0%");
 	t->windows.n = 0;
 	l = lines_of(s, &(struct format_opts){0});
-	assert_line(&l,
-		    "% overhead: counts unknown, as there was no window; CPU times from 100 ");
+	assert_line(&l, "% overhead: counts unknown, as there was no window; CPU times from 100 ");
 	t->windows = (struct snapshot_windows){.max_overhead = 10};
 	t->waits.walked = true;
 	t->waits.walks = 0;
