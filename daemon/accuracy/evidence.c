@@ -366,7 +366,7 @@ void evidence_set_marks(struct evidence *e, uint64_t total, double per_ns)
 {
 	struct evidence_marked *m = &e->progress.marked;
 
-	m->total = (double)total;
+	m->total = fmax(0, (double)total - m->kept);
 	m->guessed = per_ns * m->lost;
 }
 

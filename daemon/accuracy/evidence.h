@@ -53,7 +53,8 @@ struct evidence_marked {
 	bool had_window; /* before that time; then: */
 	double before;	 /* calls in that time if it was like that window; not scaled */
 	double between;	 /* in sums: the part of `guessed` with a window before it */
-	double total;	 /* marks in all, in windows and gaps; 0: unknown */
+	double kept;	 /* marks in stretches, whose calls are exact */
+	double total;	 /* all others, in windows and gaps; 0: unknown */
 	double all_marks, all_calls; /* in windows, weighted like calls of nodes */
 	double calls, marks;	     /* weighted by the gaps that windows represent: */
 	double c2, m2, cm;	     /* sums of c^2, m^2, c m */
@@ -113,13 +114,16 @@ void evidence_costs_change(struct evidence *e, double times);
  * program does something else then.
  */
 void evidence_count_marks(struct evidence *e, bool on, uint64_t unlike_ns);
-/* A thread passes a mark in the current window. */
-static inline void evidence_mark(struct evidence *e)
+/* A thread passes a mark in the current window or stretch. */
+static inline void evidence_mark(struct evidence *e, bool stretch)
 {
-	e->progress.now++;
+	if (stretch)
+		e->progress.marked.kept++;
+	else
+		e->progress.now++;
 }
 /*
- * The number of marks since they are counted, or since a clear; 0: unknown. per_ns: their rate in the
+ * The number of marks since they are counted, or since a clear, stretches included; 0: unknown. per_ns: their rate in the
  * beginning, which is taken for that of the time without windows before.
  */
 void evidence_set_marks(struct evidence *e, uint64_t total, double per_ns);
