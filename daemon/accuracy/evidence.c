@@ -361,7 +361,9 @@ void evidence_count_marks(struct evidence *e, bool on)
 
 void evidence_set_marks(struct evidence *e, uint64_t total)
 {
-	e->progress.marked.total = (double)total;
+	struct evidence_marked *m = &e->progress.marked;
+
+	m->total = fmax(0, (double)total - m->kept);
 }
 
 /* ---- nodes ---- */

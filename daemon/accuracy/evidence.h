@@ -49,7 +49,8 @@ struct evidence_last {
 
 /* Sums over windows in which marks were counted, of calls c of all functions and marks m */
 struct evidence_marked {
-	double total;		     /* marks in all, in windows and gaps; 0: unknown */
+	double kept;		     /* marks in stretches, whose calls are exact */
+	double total;		     /* all others, in windows and gaps; 0: unknown */
 	double all_marks, all_calls; /* in windows, weighted like calls of nodes */
 	double calls, marks;	     /* weighted by the gaps that windows represent: */
 	double c2, m2, cm;	     /* sums of c^2, m^2, c m */
@@ -99,12 +100,15 @@ void evidence_costs_change(struct evidence *e, double times);
  * nothing of it. The gap so far is represented by the window before, if there is one.
  */
 void evidence_count_marks(struct evidence *e, bool on);
-/* A thread passes a mark in the current window. */
-static inline void evidence_mark(struct evidence *e)
+/* A thread passes a mark in the current window or stretch. */
+static inline void evidence_mark(struct evidence *e, bool stretch)
 {
-	e->progress.now++;
+	if (stretch)
+		e->progress.marked.kept++;
+	else
+		e->progress.now++;
 }
-/* The number of marks since they are counted, or since a clear; 0: unknown */
+/* The number of marks since they are counted, or since a clear, stretches included; 0: unknown */
 void evidence_set_marks(struct evidence *e, uint64_t total);
 
 /*

@@ -324,7 +324,7 @@ static void on_mark(struct profile *p, const struct event *e)
 		return;
 	if (th)
 		th->marks++;
-	evidence_mark(&p->evidence);
+	evidence_mark(&p->evidence, p->stretch);
 }
 
 /* Calls of C functions --------------------------------------------------------------------- */

@@ -83,8 +83,8 @@ void sessions_unlisten(struct sessions *ss, struct sessions_listener *l);
 /* The expected overhead of these options, once sessions_look() is done. */
 struct session_forecast {
 	struct forecast forecast;
-	double cost; /* of these options, as a fraction of the target's own CPU time */
-	uint32_t limit;		    /* of these options, percent; 0: none */
+	double cost;	/* of these options, as a fraction of the target's own CPU time */
+	uint32_t limit; /* of these options, percent; 0: none */
 	struct workers_use workers; /* children that these options leave out; n 0: none */
 	char name[64];		    /* of its program */
 };

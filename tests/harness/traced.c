@@ -302,6 +302,20 @@ void traced_until_clean(struct traced *t, const struct sites *sites, pid_t child
 	traced_until(t, is_clean, &c, "the child to be rid of breakpoints");
 }
 
+static bool has_timers(struct traced *t, void *ctx)
+{
+	(void)t;
+	return traced_timers() == *(unsigned int *)ctx;
+}
+
+void traced_until_timers(struct traced *t, unsigned int n)
+{
+	char what[32];
+
+	snprintf(what, sizeof(what), "%u timers", n);
+	traced_until(t, has_timers, &n, what);
+}
+
 static bool has_halted(struct traced *t, void *ctx)
 {
 	(void)ctx;

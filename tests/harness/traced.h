@@ -150,6 +150,8 @@ const char *traced_path(const char *dir, const char *name, char *out, size_t siz
 
 /* The number of sampling timers, and of BPF maps, programs and links, that this process has. */
 unsigned int traced_timers(void);
+/* Run the loop until there are so many timers: the measurement of what a sample costs has one, too, for a moment. */
+void traced_until_timers(struct traced *t, unsigned int n);
 unsigned int traced_bpf_objects(void);
 
 /* CPU time of all threads of the target, seconds */

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "accuracy/finish.h"
 #include "harness/counts.h"
 #include "harness/patience.h"
 #include "harness/process_tree.h"
@@ -311,6 +312,7 @@ static bool has_worked(pid_t pid)
 	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot_of(&f.t, pid);
 	_cleanup_(view_freep) struct view *v = NULL;
 
+	assert_ok(snapshot_correct(s));
 	assert_ok(view_build(s, NULL, &v));
 	return counts_named(v, "work").ncalls > 0;
 }
@@ -342,7 +344,7 @@ Test(follow, the_same_program_again_in_windows)
 
 /*
  * The first window may have been closed late and exceeded its budget; then the next one may open
- * only after many seconds.
+ * only after many seconds, or after some work.
  */
 static void work_until_sampled(unsigned int member)
 {
@@ -365,6 +367,7 @@ static void check_outside(void)
 	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(&f.t);
 	double all = 0, root = 0;
 
+	assert_ok(snapshot_correct(s));
 	for (uint32_t i = 0; i < s->nthreads; i++) {
 		all += (double)s->threads[i].total[SNAPSHOT_CPU];
 		root += (double)s->nodes[s->threads[i].root].self[SNAPSHOT_CPU];

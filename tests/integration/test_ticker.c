@@ -11,13 +11,13 @@
 
 #define SAMPLES 100u
 
-static long cpus;
+static unsigned int cpus;
 
 static void start(struct traced *t)
 {
 	traced_start(t, traced_newest().exe, "shares.py", "plain", NULL);
 	traced_expect(t, "ready");
-	cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
 	cr_assert_eq(traced_timers(), 0);
 }
 
@@ -46,11 +46,12 @@ Test(ticker, targets_share_timers)
 	start(&b);
 	start(&c);
 	attach(&a, 499);
-	cr_assert_eq(traced_timers(), cpus);
+	traced_until_timers(&a, cpus);
 	attach(&b, 499);
-	cr_assert_eq(traced_timers(), cpus);
+	traced_until_timers(&b, cpus);
 	attach(&c, 997);
-	cr_assert_eq(traced_timers(), 2 * cpus, "another rate needs other timers");
+	/* another rate needs other timers */
+	traced_until_timers(&c, 2 * cpus);
 	until_sampled(&a);
 	until_sampled(&b);
 	until_sampled(&c);
@@ -77,7 +78,7 @@ Test(ticker, a_process_that_is_sampled_twice)
 	b = a;
 	b.sessions = NULL;
 	attach(&b, 499);
-	cr_assert_eq(traced_timers(), 2 * cpus);
+	traced_until_timers(&b, 2 * cpus);
 	until_sampled(&a);
 	until_sampled(&b);
 	traced_halt(&a);

@@ -24,7 +24,7 @@
 /* The error of an estimated share beyond the sampling error, as a fraction */
 #define POINTS 0.03
 /* The same of a number of calls */
-#define CALLS 0.1
+#define CALLS	0.1
 #define CERTAIN 0.2
 /* Of sums of times: samples are taken at random times, but their period is known */
 #define SUMS 0.1
@@ -73,7 +73,8 @@ static struct per_call per_call_named(const struct view *v, const char *caller, 
 	return (struct per_call){-1, -1};
 }
 
-static void check_per_call(const struct view *v, const char *caller, const char *callee, double want)
+static void check_per_call(const struct view *v, const char *caller, const char *callee,
+			   double want)
 {
 	const struct per_call got = per_call_named(v, caller, callee);
 
@@ -126,7 +127,8 @@ static void check_share(const struct snapshot *s, const struct view *v, const ch
 		100 * share, 100 * got, 100 * error);
 	cr_assert(error > 0, "the error of %s is not known", name);
 	/* It is as large as that of samples, and no larger. */
-	cr_assert(error * error < 2 * (share + POINTS) * (double)s->targets[0].estimate.period_ns / 1e9 / cpu,
+	cr_assert(error * error < 2 * (share + POINTS) * (double)s->targets[0].estimate.period_ns /
+					  1e9 / cpu,
 		  "the error of %s is %f", name, error);
 	cr_assert(fabs(got - share) < POINTS + ERRORS * error, "%s is off", name);
 }
@@ -137,8 +139,8 @@ static void check_sum(const struct snapshot *s, double cpu)
 	const struct snapshot_target *t = &s->targets[0];
 	const double own = (double)t->own_cpu_ns / 1e9, taken = (double)t->overhead_ns / 1e9;
 
-	fprintf(stderr, "  %.3f s of CPU time, %.3f s of it taken; rows add up to %.3f s\n", cpu, taken,
-		total_cpu(s));
+	fprintf(stderr, "  %.3f s of CPU time, %.3f s of it taken; rows add up to %.3f s\n", cpu,
+		taken, total_cpu(s));
 	cr_assert(fabs(own + taken - cpu) < SUMS * cpu, "%.3f s and %.3f s", own, taken);
 	cr_assert(fabs(total_cpu(s) - own) < SUMS * own, "%.3f s, not %.3f", total_cpu(s), own);
 }
@@ -181,7 +183,8 @@ Test(windows, shares_are_those_of_samples)
 	cr_assert(w->samples_factor > 0.5 && w->samples_factor < 2);
 	check_sum(s, json_real_value(json_object_get(result, "cpu")));
 	assert_ok(view_build(s, NULL, &v));
-	json_object_foreach(json_object_get(result, "shares"), name, share) {
+	json_object_foreach(json_object_get(result, "shares"), name, share)
+	{
 		check_share(s, v, name, json_real_value(share), total_cpu(s));
 		check_calls(s, v, name, calls[i++] * rounds);
 	}
@@ -295,9 +298,9 @@ static bool marks_are_kept(struct traced *t, void *ctx)
 	return traced_status(t).windows.n >= 3 && n > 0 && n < (int)sites->nmarks / 2;
 }
 
-static bool has_more_windows(struct traced *t, void *ctx)
+static bool has_so_many(struct traced *t, void *ctx)
 {
-	return traced_status(t).windows.n >= *(uint64_t *)ctx + WINDOWS;
+	return traced_status(t).windows.n >= *(unsigned int *)ctx;
 }
 
 static double rounds_of(struct traced *t)
@@ -307,14 +310,15 @@ static double rounds_of(struct traced *t)
 }
 
 /*
- * Rounds of 40 short calls: opcodes outside of them are counted all the time. Estimates get certain, the later the
- * more irregular windows are, as on a busy machine. A child that is forked meanwhile, and is not followed, keeps no
+ * Rounds of 40 short calls: opcodes outside of them are counted all the time. Estimates get certain, after more
+ * windows the more irregular these are, as on a busy machine. No command is obeyed meanwhile: that passes a hundred
+ * marks at a time, and the test would decide in which window. A child that is forked meanwhile, and is not followed, keeps no
  * breakpoint of theirs.
  */
 Test(windows, counts_by_marks)
 {
-	double before, rounds, calls, error;
-	uint64_t windows = 0;
+	double rounds, calls, error;
+	unsigned int n = WINDOWS;
 	struct sites sites;
 	struct traced t;
 	bool whole;
@@ -326,16 +330,15 @@ Test(windows, counts_by_marks)
 	sites_find(&sites, t.pid);
 	traced_attach(&t);
 	traced_until(&t, marks_are_kept, &sites, "marks and windows");
-	assert_ok(sessions_clear(t.sessions, 0, NULL));
-	before = rounds_of(&t);
 	do {
 		_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 		_cleanup_(view_freep) struct view *v = NULL;
 
-		traced_until(&t, has_more_windows, &windows, "windows");
-		rounds = rounds_of(&t) - before;
+		rounds = rounds_of(&t);
+		assert_ok(sessions_clear(t.sessions, 0, NULL));
+		traced_until(&t, has_so_many, &n, "windows");
 		s = traced_snapshot(&t);
-		windows = s->targets[0].windows.n;
+		rounds = rounds_of(&t) - rounds;
 		cr_assert(snapshot_guesses_counts(s));
 		assert_ok(snapshot_correct(s));
 		assert_ok(view_build(s, NULL, &v));
@@ -346,6 +349,7 @@ Test(windows, counts_by_marks)
 		whole = per_call_named(v, "handle", "leaf").calls >= 0;
 		if (whole)
 			check_per_call(v, "handle", "leaf", 40);
+		n *= 2;
 	} while (!whole || error > CERTAIN * calls);
 	traced_say(&t, "fork");
 	child = (pid_t)strtol(traced_answer(&t, "child"), NULL, 10);
@@ -396,7 +400,8 @@ Test(windows, none_yet)
 	samples = (double)s->targets[0].windows.samples;
 	assert_ok(snapshot_correct(s));
 	cr_assert(snapshot_guesses_counts(s) && !snapshot_exact(s));
-	cr_assert_float_eq(total_cpu(s), samples * (double)s->targets[0].estimate.period_ns / 1e9, 1e-6);
+	cr_assert_float_eq(total_cpu(s), samples * (double)s->targets[0].estimate.period_ns / 1e9,
+			   1e-6);
 	assert_ok(view_build(s, NULL, &v));
 	cr_assert_gt(counts_named(v, "handle").cum[SNAPSHOT_CPU], 0.5e9 * total_cpu(s));
 	cr_assert_gt(counts_named(v, "leaf").tot[SNAPSHOT_CPU], 0);
@@ -495,7 +500,7 @@ Test(windows, the_limit_holds_after_idling)
 	traced_until(&t, has_idled, &turns, "idling");
 	idle = traced_status(&t);
 	traced_go(&t);
-	traced_work(&t, 2 * PATIENCE_WHILE_MS);
+	traced_work(&t, PATIENCE_WHILE_MS);
 	busy = traced_status(&t);
 	taken = (double)(busy.overhead_ns - idle.overhead_ns) / 1e9;
 	own = (double)(busy.own_cpu_ns - idle.own_cpu_ns) / 1e9;

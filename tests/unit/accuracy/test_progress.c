@@ -26,7 +26,7 @@ static void window(struct evidence_rig *m, unsigned int calls, uint64_t cpu_ns, 
 	evidence_own_cpu(&m->e, 10000000);
 	evidence_rig_seen(m, m->f, calls, cpu_ns);
 	for (unsigned int k = 0; k < marks; k++)
-		evidence_mark(&m->e);
+		evidence_mark(&m->e, false);
 	evidence_rig_fold(m, 9000000, 1000000, &too_cheap, 1);
 }
 
@@ -67,6 +67,33 @@ Test(progress, counts_are_scaled_by_marks)
 	cr_assert(error > 0.01 * calls && error < 0.05 * calls, "%f +- %f", calls, error);
 	/* Without marks, and without samples, there is nothing to scale them by. */
 	evidence_set_marks(&m.e, 0);
+	cr_assert_eq(calls_of(&m, &error), 0);
+	evidence_rig_deinit(&m);
+	check_no_leaks();
+}
+
+/* As above, with stretches between windows, each with as many calls: they are counted, and so are not predicted. */
+Test(progress, marks_in_stretches)
+{
+	struct evidence_rig m;
+	double calls, error;
+
+	evidence_rig_init(&m);
+	evidence_count_marks(&m.e, true, 0);
+	for (int i = 0; i < 10; i++) {
+		windows(&m, 10, 1000, 100);
+		evidence_rig_seen(&m, m.f, 10000, 10000000);
+		for (int k = 0; k < 10000 / CALLS_PER_MARK; k++)
+			evidence_mark(&m.e, true);
+		assert_ok(evidence_keep(&m.e, &m.tree, true));
+	}
+	evidence_set_marks(&m.e, (2000000 + 100000) / CALLS_PER_MARK, 0);
+	calls = calls_of(&m, &error);
+	cr_assert(fabs(calls - 2000000) < 60000, "%f", calls);
+	cr_assert(error > 0.01 * calls && error < 0.05 * calls, "%f +- %f", calls, error);
+	cr_assert_eq(m.e.nodes[m.f].exact.calls, 100000);
+	/* Fewer than those in stretches: nothing is known of the others. */
+	evidence_set_marks(&m.e, 1000, 0);
 	cr_assert_eq(calls_of(&m, &error), 0);
 	evidence_rig_deinit(&m);
 	check_no_leaks();
