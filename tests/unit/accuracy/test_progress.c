@@ -79,7 +79,7 @@ Test(progress, marks_in_stretches)
 	double calls, error;
 
 	evidence_rig_init(&m);
-	evidence_count_marks(&m.e, true, 0);
+	evidence_count_marks(&m.e, true);
 	for (int i = 0; i < 10; i++) {
 		windows(&m, 10, 1000, 100);
 		evidence_rig_seen(&m, m.f, 10000, 10000000);
@@ -87,13 +87,13 @@ Test(progress, marks_in_stretches)
 			evidence_mark(&m.e, true);
 		assert_ok(evidence_keep(&m.e, &m.tree, true));
 	}
-	evidence_set_marks(&m.e, (2000000 + 100000) / CALLS_PER_MARK, 0);
+	evidence_set_marks(&m.e, (2000000 + 100000) / CALLS_PER_MARK);
 	calls = calls_of(&m, &error);
 	cr_assert(fabs(calls - 2000000) < 60000, "%f", calls);
 	cr_assert(error > 0.01 * calls && error < 0.05 * calls, "%f +- %f", calls, error);
 	cr_assert_eq(m.e.nodes[m.f].exact.calls, 100000);
 	/* Fewer than those in stretches: nothing is known of the others. */
-	evidence_set_marks(&m.e, 1000, 0);
+	evidence_set_marks(&m.e, 1000);
 	cr_assert_eq(calls_of(&m, &error), 0);
 	evidence_rig_deinit(&m);
 	check_no_leaks();
