@@ -190,8 +190,24 @@ static double unmeasured(const struct snapshot_func *f, double calls, double hit
 	return f->instant ? square(RECONCILE_APART * hit * calls) : 0;
 }
 
-/* hit: the cost of one hit in ns. */
-static void set_variances(struct snapshot *s, const struct reconcile *r, double hit,
+/* How the time of a Python function is divided between itself and its C functions */
+static void add_split(struct snapshot_func *f, double variance)
+{
+	const double of_split[SNAPSHOT_FIGURES] = {
+		[SNAPSHOT_TOT_CPU] = variance,
+		[SNAPSHOT_TOT_WALL] = variance,
+		[SNAPSHOT_CUM_CPU] = variance,
+		[SNAPSHOT_CUM_WALL] = variance,
+	};
+
+	snapshot_add_variance(f, of_split);
+}
+
+/*
+ * hit: the cost of one hit in ns. limited: existing errors are those of all times, as if all were of samples, and
+ * so are no smaller than those of the rows.
+ */
+static void set_variances(struct snapshot *s, const struct reconcile *r, double hit, bool limited,
 			  const struct reconcile_row *rows, const struct portion *portions)
 {
 	for (uint32_t f = 0; f < s->nfuncs; f++) {
@@ -199,7 +215,9 @@ static void set_variances(struct snapshot *s, const struct reconcile *r, double 
 		double split = native->intervals > 0 ? reconcile_part_variance(r, native) : 0;
 
 		split += unmeasured(&s->funcs[f], native->intervals, hit);
-		if (rows[f].ns > 0 || native->intervals > 0)
+		if (limited)
+			add_split(&s->funcs[f], split);
+		else if (rows[f].ns > 0 || native->intervals > 0)
 			set_variance(&s->funcs[f], square(portions[f].error) + split, false);
 	}
 }
@@ -271,7 +289,7 @@ int reconcile_target(struct snapshot *s, struct snapshot_target *t, const uint64
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++)
 		if (t->subtracted[c] > INT64_MAX)
 			t->subtracted[c] = 0;
-	set_variances(s, &r, cost_enter(&t->cost), rows, portions);
+	set_variances(s, &r, cost_enter(&t->cost), t->windows.sampled, rows, portions);
 	return 0;
 }
 

@@ -728,7 +728,10 @@ static int take_within(const struct taker *t, struct snapshot_target *target)
 	return 0;
 }
 
-/* The errors of samples and of estimated calls */
+/*
+ * The errors of samples and of estimated calls. Times of stretches are known at least as well as if they were of
+ * samples, whose sums have an error, too.
+ */
 static int take_errors(struct taker *t, struct snapshot_target *target, uint32_t first_thread)
 {
 	const struct profile *p = t->p;
@@ -740,7 +743,7 @@ static int take_errors(struct taker *t, struct snapshot_target *target, uint32_t
 	if (!p->evidence.partial)
 		return 0;
 	for (uint32_t i = t->first; i < t->s->nnodes; i++)
-		cpu[i] = t->s->rest[i].cpu;
+		cpu[i] = t->s->nodes[i].self[SNAPSHOT_CPU] + t->s->rest[i].cpu;
 	for (uint32_t i = 0; i < p->codes.funcs.n; i++) {
 		if (t->func_map[i] == SNAPSHOT_NONE)
 			continue;
