@@ -22,16 +22,6 @@
 #include "base/student.h"
 
 /*
- * What may be wrong about the time in windows (see solve.c for the figures): the cost of hits differs by APART
- * between functions; the slowdown after them by DIFFER; and how much slower code is with cold caches depends on
- * how much memory it uses.
- */
-#define APART	  0.15
-#define DIFFER	  0.4
-#define COLD	  0.25
-#define COLD_MOST 2000.0
-
-/*
  * If fewer windows than that contain nearly all CPU time, they say little about others, however
  * alike they are: the relative error of one, which decreases fast with their number.
  */
@@ -75,11 +65,11 @@ static double own_of(const struct calls_row *r, const struct calls_given *g, dou
 	const double each = cost_each(hit) * n;
 	const double left = fmax(0, r->cpu - taken);
 	const double own = cost_undisturbed(cost_cold(hit), n, fmax(left - each, 0), 1);
-	const double longer = n > 0 ? fmax(0, own / n - cost_cold(hit)) : 0;
-	const double cold = hypot(COLD * own, n * COLD_MOST * (1 - exp(-longer / COLD_MOST)));
 
-	*ret_variance = square(hypot(APART, g->error) * taken) + square(DIFFER * (left - own)) +
-			square(cold);
+	/* See cost.h: all of that may be wrong. */
+	*ret_variance = square(hypot(COST_APART, g->error) * taken) +
+			square(COST_DIFFER * (left - own)) +
+			square(cost_cold_error(cost_cold(hit), n, own));
 	return own;
 }
 

@@ -63,12 +63,8 @@
 #define KNOWN_TO   0.15 /* relative error of the estimated cost of all hits */
 #define MOST	   5.0	/* limit of k; beyond it the cause is not the cost of hits */
 
-#define TIMES_ERROR 0.3	 /* relative deviation of D from D0 between programs */
-#define EACH_ERROR  0.1	 /* error of what every interval is longer by, relative to D0 */
-#define DIFFER	    0.4	 /* relative deviation of a function's slowdown from the mean */
-#define COLD	    0.25 /* relative additional slowdown by cold caches, per function */
-#define COLD_MOST                                                                                  \
-	2000.0 /* the same of a long interval, ns; with system calls 2,000 were measured */
+#define TIMES_ERROR 0.3 /* relative deviation of D from D0 between programs */
+#define EACH_ERROR  0.1 /* error of what every interval is longer by, relative to D0 */
 /*
  * Relative error of the total that the functions' times leave, if all time is the probes': all of a
  * program's functions can be slowed down by the same unknown factor. (Totals of 16 programs on two
@@ -105,8 +101,7 @@ struct measured {
 static struct measured while_traced(const struct reconcile *r, const struct reconcile_row *row,
 				    bool sampled)
 {
-	double samples = row->samples * r->period_ns,
-	       of_trace = square(RECONCILE_APART * row->taken);
+	double samples = row->samples * r->period_ns, of_trace = square(COST_APART * row->taken);
 	/* The average of both: a function without samples may still have used time. */
 	double of_samples = ((row->own + samples) / 2 + r->period_ns / 2) * r->period_ns;
 	double both = of_samples + of_trace;
@@ -126,16 +121,10 @@ struct slowdown {
 	double each;  /* what every interval is longer by, however short it is, ns */
 };
 
-/*
- * Returns the standard error of the slowdown by cold caches of n intervals that take ns undisturbed. It
- * depends on how much memory and code an interval uses: 1 us with two system calls took 3 us, 200 ns of
- * arithmetic took 400 ns.
- */
+/* The standard error of the slowdown by cold caches of n intervals that take ns undisturbed */
 static double cold_error(const struct reconcile *r, double n, double ns)
 {
-	double x = n > 0 ? ns / n : 0, longer = fmax(0, x - r->slowdown_ns);
-
-	return r->disturbed * hypot(COLD * ns, n * COLD_MOST * (1 - exp(-longer / COLD_MOST)));
+	return r->disturbed * cost_cold_error(r->slowdown_ns, n, ns);
 }
 
 static double slowdown_of(const struct reconcile *r, const struct reconcile_row *row,
@@ -151,7 +140,7 @@ static struct measured without_slowdown(const struct reconcile *r, const struct 
 	double ns = cost_undisturbed(r->slowdown_ns, row->intervals,
 				     fmax(0, u->ns - s->each * row->intervals), s->times);
 	double slope = 1 + s->times * cost_cold_slope(r->slowdown_ns, row->intervals, ns);
-	double unknown = DIFFER * slowdown_of(r, row, s, ns);
+	double unknown = COST_DIFFER * slowdown_of(r, row, s, ns);
 	double cold = cold_error(r, row->intervals, ns);
 
 	return (struct measured){ns,
@@ -209,7 +198,7 @@ static double variance_of(const struct reconcile *r, const struct reconcile_row 
 	double slope = 1 + cost_cold_slope(r->slowdown_ns, row->intervals, share.ns);
 
 	return u->variance + square(slope) * share.variance +
-	       square(DIFFER * slowdown_of(r, row, &f->slow, share.ns)) +
+	       square(COST_DIFFER * slowdown_of(r, row, &f->slow, share.ns)) +
 	       square(cold_error(r, row->intervals, share.ns));
 }
 

@@ -12,8 +12,6 @@
 
 #include "snapshot/snapshot.h"
 
-#define RECONCILE_APART 0.15 /* relative deviation of a function's hit cost from the mean */
-
 /* A function, or the time outside Python. CPU times in ns. */
 struct reconcile_row {
 	double own;	  /* by the trace, minus `taken`; 0 or more */

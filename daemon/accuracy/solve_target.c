@@ -187,7 +187,7 @@ static void add_portion(const struct snapshot *s, const struct snapshot_node *n,
  */
 static double unmeasured(const struct snapshot_func *f, double calls, double hit)
 {
-	return f->instant ? square(RECONCILE_APART * hit * calls) : 0;
+	return f->instant ? square(COST_APART * hit * calls) : 0;
 }
 
 /* How the time of a Python function is divided between itself and its C functions */

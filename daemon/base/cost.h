@@ -65,6 +65,17 @@ double cost_undisturbed(double cold_ns, double n, double ns, double times);
 /* The total slowdown of n intervals that take ns undisturbed, and its derivative by ns */
 double cost_cold_slowdown(double cold_ns, double n, double ns);
 double cost_cold_slope(double cold_ns, double n, double ns);
+/*
+ * How far off that is: relative deviations from the mean of the cost of a function's hits, and of its slowdown
+ * (16 programs, 3.11.2).
+ */
+#define COST_APART  0.15
+#define COST_DIFFER 0.4
+/*
+ * The standard error in ns of the slowdown by cold caches of n intervals that take ns undisturbed. It depends on how
+ * much memory and code an interval uses: 1 us with two system calls took 3 us, 200 ns of arithmetic took 400 ns.
+ */
+double cost_cold_error(double cold_ns, double n, double ns);
 /* Returns 0 if traps that cost hit_ns are usual ones, 1 if they are slow; between if neither is sure. */
 double cost_slowness(double hit_ns);
 /*
