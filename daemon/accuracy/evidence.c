@@ -259,8 +259,13 @@ int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs,
 	double stolen;
 	struct folding w = {0};
 
-	if (!given->length_ns)
+	if (!given->length_ns) {
+		/* It was cleared; what its calls did afterwards is in no sum. */
+		for (uint32_t k = 0; k < calltree_ntouched(tree); k++)
+			clear_node(tree, calltree_touched(tree, k));
+		calltree_untouch(tree);
 		return 0;
+	}
 	if (reserve_nodes(e, tree) || reserve_funcs(e, nfuncs))
 		return -ENOMEM;
 	calltree_close_touched(tree);

@@ -7,7 +7,7 @@
 #define PYPROF_BASE_PRIORITY_H
 
 /*
- * raise: from now on this thread is preferred, but not its children. lower: it is as it was. Without the
+ * raise: from now on this thread is preferred, but not its children. lower: after as many, it is as it was. Without the
  * privilege (CAP_SYS_NICE), nothing changes.
  */
 void priority_raise(void);

@@ -273,6 +273,7 @@ static json_t *windows_json(const struct snapshot_target *t)
 	set(ret, "count", provenance_integer(w->n), &ok);
 	set(ret, "failed", provenance_integer(w->failed), &ok);
 	set(ret, "span_ns", provenance_integer(w->span_ns), &ok);
+	set(ret, "whole_ns", provenance_integer(w->whole_ns), &ok);
 	set(ret, "seen_cpu_ns", provenance_integer(w->seen_cpu_ns), &ok);
 	set(ret, "all_cpu_ns", provenance_integer(w->all_cpu_ns), &ok);
 	set(ret, "cpu_share", json_real(share_of(w->seen_cpu_ns, w->all_cpu_ns)), &ok);
@@ -501,6 +502,9 @@ static void say_windows(struct lines *l, const struct snapshot_target *t)
 	    "the standard errors",
 	    w->n, 100 * share_of(w->seen_cpu_ns, w->all_cpu_ns),
 	    100 * share_of(t->traced_ns, w->span_ns));
+	if (w->whole_ns)
+		say(l, "windows", "since %.3f seconds after the start; before, every call was traced",
+		    (double)w->whole_ns / 1e9);
 	if (w->unsampled && *w->unsampled)
 		say(l, "unsampled", "no samples: %s", w->unsampled);
 	else if (w->samples_factor > 0)

@@ -677,6 +677,9 @@ void profile_clear(struct profile *p, uint64_t ts)
 	durations_clear(&p->rb.durations);
 	evidence_clear(&p->evidence);
 	p->tail.n = 0;
+	/* A window that has reached its end shows nothing any more. */
+	if (p->windows && (!p->tracing || p->tail.end_ns))
+		p->window.shown_ns = 0;
 	waiting_clear(&p->waiting);
 	for (uint32_t i = 0; i < p->threads.n; i++) {
 		struct thread *th = p->threads.v[i];

@@ -139,7 +139,8 @@ const char *forecast_text(const struct forecast *f, double cost, uint32_t limit,
 
 	if (!f->measured && limit) {
 		snprintf(out, FORECAST_TEXT,
-			 "at most about +%" PRIu32 " %% of its own CPU time (--exact: no limit)",
+			 "at most about +%" PRIu32
+			 " %% of its own CPU time, or 0.5 %% of a CPU (--exact: no limit)",
 			 limit);
 		return out;
 	}

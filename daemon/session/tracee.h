@@ -58,9 +58,11 @@ struct windowed {
 	double traps, expected;
 	uint64_t begun_ns; /* started, while tracing */
 	uint64_t span_ns;  /* of the times before that */
+	uint64_t whole_ns; /* of it, until the first stretch ended; 0: it has not */
 	uint64_t links_ns; /* estimated time of opening and closing windows */
 	/* When the window was closed, while its records are still being read; 0: they are not. */
 	uint64_t closed_ns, closed_cpu_ns, closed_traps;
+	uint64_t closed_at;	  /* bytes that had been written to the ring then */
 	struct choosing choosing; /* its opcodes are the tracee's */
 	unsigned int marks_given_up;
 	bool marks_are_unfit;

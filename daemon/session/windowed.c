@@ -170,7 +170,11 @@ static void learn_times(struct tracee *t, uint64_t taken_ns)
 {
 	struct windowed *w = &t->windowed;
 
-	if (probe_samples(t->probe) <= 0 || !t->period_ns)
+	uint64_t losses[PYP_LOSS_MAX];
+
+	/* Hits whose records were lost took their time, too. */
+	tracee_losses(t, losses);
+	if (probe_samples(t->probe) <= 0 || !t->period_ns || losses[PYP_LOSS_lost_events])
 		return;
 	w->traps += (double)more(w->closed_traps, w->opened_traps);
 	w->expected += (double)taken_ns / w->opened_times / (double)t->period_ns;
@@ -237,6 +241,8 @@ static void end_window(struct tracee *t, bool last)
 			     (last && !so_far.sampled) ||
 				     profile_is_light(t->profile,
 						      more(t->cpu_ns, w->since_cpu_ns)));
+		if (!last && !so_far.sampled)
+			w->whole_ns = w->span_ns + more(ts, w->begun_ns);
 		skip_cpu(t);
 	}
 	t->traced_ns += more(ts, t->started_ns);
@@ -251,6 +257,7 @@ static void close_window(struct tracee *t)
 	struct windowed *w = &t->windowed;
 
 	probe_window_silence(t->probe, &w->closed_ns);
+	w->closed_at = probe_written(t->probe);
 	tracee_read_cpu(t);
 	w->closed_cpu_ns = t->cpu_ns;
 	w->closed_traps = tracee_traps(t);
@@ -260,7 +267,8 @@ static void close_window(struct tracee *t)
 /* A window that was closed late may have recorded more than can be read at once. */
 static void read_window(struct tracee *t, uint64_t now)
 {
-	if (tracee_drain_until(t, now + READ_NS))
+	/* What has been written since then does not belong to it. */
+	if (tracee_drain_until(t, now + READ_NS) || probe_read(t->probe) >= t->windowed.closed_at)
 		end_window(t, false);
 }
 
@@ -279,6 +287,10 @@ static void begin_accounts(struct tracee *t)
 	w->since_cpu_ns = t->cpu_ns;
 	w->since_taken_ns = windowed_taken(t);
 	w->opened_overhead_ns = t->overhead_ns;
+	w->opened_cpu_ns = t->cpu_ns;
+	w->opened_latency = tracee_latency(t);
+	/* Of a window that is closed, everything is from before. */
+	w->opened_traps = w->closed_ns ? w->closed_traps : tracee_traps(t);
 	w->begun_ns = tracee_now();
 }
 
@@ -352,7 +364,7 @@ static void windowed_clear(struct tracee *t)
 
 	begin_accounts(t);
 	w->since_ns = w->begun_ns;
-	w->span_ns = w->stretches_cpu_ns = 0;
+	w->span_ns = w->whole_ns = w->stretches_cpu_ns = 0;
 	w->ctl.failed = 0;
 	windowed_marks_clear(t);
 }
@@ -456,6 +468,7 @@ static void windowed_describe(const struct tracee *t, uint64_t now, struct snaps
 	ret->all_cpu_ns += stretches;
 	ret->max_overhead = target_opts_limit(&t->opts);
 	ret->span_ns = w->span_ns + (tracee_is_on(t) ? now - w->begun_ns : 0);
+	ret->whole_ns = w->whole_ns;
 	ret->failed = w->ctl.failed;
 	ret->unsampled = unsampled(t);
 }

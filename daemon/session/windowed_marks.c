@@ -139,7 +139,7 @@ static void give_up(struct tracee *t)
 	begin(t);
 	/* It does something else now than it did when rare opcodes were found out. */
 	w->choosing.marks.alone = true;
-	if (++w->marks_given_up == GIVE_UP_MAX)
+	if (++w->marks_given_up >= GIVE_UP_MAX)
 		w->choosing.marks.state = MARKS_NONE;
 }
 

@@ -49,7 +49,8 @@
  */
 #define STALL_NS      2.5e6
 #define WHOLE_APART   150.0
-#define LEAST_PER_S   2.0 /* for a share of at most SHARE_NS */
+#define WHOLE_NS      100e6 /* what its probes may take per CPU */
+#define LEAST_PER_S   2.0   /* for a share of at most SHARE_NS */
 #define SHARE_NS      1e6
 #define DRAW_LEAST    0.5 /* factors on the planned value */
 #define DRAW_MOST     1.5
@@ -263,7 +264,8 @@ enum windows_act windows_decide(struct windows *w, uint64_t now_ns, struct windo
 	    w->length_ns)
 		return WINDOWS_CLOSE;
 	if (w->open && is_over(w, now_ns))
-		return shown.lasts ? WINDOWS_CUT : WINDOWS_CLOSE;
+		return shown.lasts && w->spent < WHOLE_NS * larger(w->cpus, 1) ? WINDOWS_CUT
+									       : WINDOWS_CLOSE;
 	if (w->open)
 		return WINDOWS_GO_ON;
 	if (now_ns < w->next_ns)

@@ -238,11 +238,12 @@ static void set_measured(struct loader *l, const json_t *v)
 	}
 }
 
-static double read_sum(struct loader *l, const json_t *v)
+/* At least: of what is a divisor, as sums of whole numbers are 0, or 1 and more. */
+static double read_sum(struct loader *l, const json_t *v, double least)
 {
 	double n = json_number_value(v);
 
-	if (!json_is_number(v) || n < 0 || n > WHOLE_MAX) {
+	if (!json_is_number(v) || n < 0 || (n > 0 && n < least) || n > WHOLE_MAX) {
 		loader_damaged(l, "\"whole\" is not five numbers from 0 to %g", WHOLE_MAX);
 		return 0;
 	}
@@ -262,11 +263,11 @@ static void read_whole(struct loader *l, const json_t *v)
 			return;
 	} while (l->wholes.n < l->nodes.n);
 	*w = (struct snapshot_whole){
-		.x = read_sum(l, json_array_get(v, 0)),
-		.y = read_sum(l, json_array_get(v, 1)),
-		.x2 = read_sum(l, json_array_get(v, 2)),
-		.xy = read_sum(l, json_array_get(v, 3)),
-		.y2 = read_sum(l, json_array_get(v, 4)),
+		.x = read_sum(l, json_array_get(v, 0), 0),
+		.y = read_sum(l, json_array_get(v, 1), 1),
+		.x2 = read_sum(l, json_array_get(v, 2), 0),
+		.xy = read_sum(l, json_array_get(v, 3), 0),
+		.y2 = read_sum(l, json_array_get(v, 4), 1),
 	};
 }
 

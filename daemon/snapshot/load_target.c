@@ -123,6 +123,8 @@ static void read_windows(struct loader *l, const json_t *v, struct snapshot_targ
 	w->samples = loader_get_count(l, v, "samples");
 	/* Missing in files of other versions. */
 	w->samples_factor = json_real_value(json_object_get(v, "samples_factor"));
+	if (json_object_get(v, "whole_ns"))
+		w->whole_ns = loader_get_u64(l, v, "whole_ns");
 	if (json_object_get(v, "failed"))
 		w->failed = loader_get_count(l, v, "failed");
 	w->unsampled = loader_get_remark(l, v, "unsampled");

@@ -117,7 +117,9 @@ static void windows_sum(struct snapshot_windows *into, const struct snapshot_win
 	into->all_cpu_ns += w->all_cpu_ns;
 	into->samples += w->samples;
 	into->failed += w->failed;
-	/* The targets had different factors. */
+	/* The targets had different times and factors. */
+	if (into->whole_ns != w->whole_ns)
+		into->whole_ns = 0;
 	if (into->samples_factor != w->samples_factor)
 		into->samples_factor = 0;
 }

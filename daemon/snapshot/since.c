@@ -405,6 +405,7 @@ static void subtract_windows(struct snapshot_windows *from, const struct snapsho
 {
 	take(&from->n, b->n);
 	take(&from->span_ns, b->span_ns);
+	take(&from->whole_ns, b->span_ns);
 	take(&from->seen_cpu_ns, b->seen_cpu_ns);
 	take(&from->all_cpu_ns, b->all_cpu_ns);
 	take(&from->samples, b->samples);

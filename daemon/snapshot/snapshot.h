@@ -164,10 +164,11 @@ struct snapshot_coro {
 
 /* Coverage of a target that is traced in windows. */
 struct snapshot_windows {
-	bool sampled;			  /* windows were used, so all figures are estimates */
-	uint32_t max_overhead;		  /* percent; 0: tracing was continuous */
-	uint64_t n;			  /* windows that stand for more than their own time */
-	uint64_t span_ns;		  /* from start to stop; windows cover traced_ns of it */
+	bool sampled;	       /* windows were used, so all figures are estimates */
+	uint32_t max_overhead; /* percent; 0: tracing was continuous */
+	uint64_t n;	       /* windows that stand for more than their own time */
+	uint64_t span_ns;      /* from start to stop; windows cover traced_ns of it */
+	uint64_t whole_ns; /* from the start, or the last clear, until calls were traced in windows only */
 	uint64_t seen_cpu_ns, all_cpu_ns; /* the target's own CPU time in windows, and in total */
 	uint64_t samples;		  /* taken while no window was open */
 	double samples_factor; /* factor that samples applied to the cost of hits; 0: unknown */

@@ -11,6 +11,9 @@
 #include "base/square.h"
 
 /* A context's calls per call of the nearest caller that is not folded, and the variance of that. */
+/* Nothing makes as many calls; products and sums of as many are finite. */
+#define MOST 1e12
+
 struct step {
 	uint32_t caller; /* node; SNAPSHOT_NONE: all its callers are folded */
 	double calls, variance;
@@ -45,6 +48,9 @@ static struct step direct_step(const struct wholes *w, uint32_t i)
 	ret.calls = of->x / parent->y;
 	ret.variance = of->x2 - 2 * ret.calls * of->xy + square(ret.calls) * parent->y2;
 	ret.variance = fmax(ret.variance, 0) / square(parent->y);
+	/* only in files that somebody has made up */
+	if (!(ret.calls < MOST) || !(ret.variance < MOST))
+		return (struct step){.caller = ret.caller};
 	return ret;
 }
 
@@ -63,6 +69,8 @@ static struct step step_of(const struct wholes *w, uint32_t i)
 		       ret.variance * above->variance;
 	ret.calls *= above->calls;
 	ret.caller = above->caller;
+	if (!(ret.calls < MOST) || !(ret.variance < MOST))
+		ret.calls = ret.variance = 0;
 	return ret;
 }
 

@@ -103,7 +103,8 @@ static void has_a_limit_by_default(void)
 	struct ran r = attach(NULL, NULL);
 	json_t *target = ctl_target(&d, 0);
 
-	assert_limit(&r, ": at most about +10 % of its own CPU time (--exact: no limit)\n");
+	assert_limit(&r, ": at most about +10 % of its own CPU time, or 0.5 % of a CPU (--exact: "
+			 "no limit)\n");
 	cr_assert_eq(limit_of(target), 10);
 	cr_assert(json_integer_value(json_object_get(target, "rate_hz")) > 0);
 	cr_assert(json_is_null(json_object_get(target, "forecast")));
@@ -116,7 +117,8 @@ static void has_another_limit(void)
 	struct ran r = attach("--max-overhead", "5");
 	json_t *target = ctl_target(&d, 0);
 
-	assert_limit(&r, ": at most about +5 % of its own CPU time (--exact: no limit)\n");
+	assert_limit(&r, ": at most about +5 % of its own CPU time, or 0.5 % of a CPU (--exact: no "
+			 "limit)\n");
 	cr_assert_eq(limit_of(target), 5);
 	json_decref(target);
 	free(ctl_ok(&d, "detach", pid, NULL));
