@@ -300,6 +300,7 @@ Test(limited, calls_by_samples)
 	struct limited_sums f1;
 
 	windowed(p);
+	profile_set_stretches(p, 300);
 	cr_assert_eq(limited_seen(p, 1).calls, 5 * (1 + 4.5) + 5 * (4.5 + 1));
 	s = limited_take(p);
 	f1 = limited_sums(s, "f1");
@@ -307,8 +308,8 @@ Test(limited, calls_by_samples)
 	cr_assert_eq(f1.rest_cpu, 5 * LIMITED_PERIOD);
 	cr_assert(f1.rest_calls > 0 && limited_sums(s, "f2").rest_calls == 0);
 	cr_assert(s->targets[0].windows.sampled && s->targets[0].windows.n == 2);
-	cr_assert(s->targets[0].windows.seen_cpu_ns == 2000 &&
-		  s->targets[0].windows.all_cpu_ns == 20000);
+	cr_assert(s->targets[0].windows.seen_cpu_ns == 2000 + 300 &&
+		  s->targets[0].windows.all_cpu_ns == 20000 + 300);
 	assert_ok(snapshot_finish(s, false));
 	cr_assert_eq(limited_sums(s, "f1").calls, f1.rest_calls);
 	for (uint32_t f = 0; f < s->nfuncs; f++)
