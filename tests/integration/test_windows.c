@@ -24,7 +24,7 @@
 /* The error of an estimated share beyond the sampling error, as a fraction */
 #define POINTS 0.03
 /* The same of a number of calls */
-#define CALLS 0.1
+#define CALLS	0.1
 #define CERTAIN 0.2
 /* Of sums of times: samples are taken at random times, but their period is known */
 #define SUMS 0.1
@@ -73,7 +73,8 @@ static struct per_call per_call_named(const struct view *v, const char *caller, 
 	return (struct per_call){-1, -1};
 }
 
-static void check_per_call(const struct view *v, const char *caller, const char *callee, double want)
+static void check_per_call(const struct view *v, const char *caller, const char *callee,
+			   double want)
 {
 	const struct per_call got = per_call_named(v, caller, callee);
 
@@ -126,7 +127,8 @@ static void check_share(const struct snapshot *s, const struct view *v, const ch
 		100 * share, 100 * got, 100 * error);
 	cr_assert(error > 0, "the error of %s is not known", name);
 	/* It is as large as that of samples, and no larger. */
-	cr_assert(error * error < 2 * (share + POINTS) * (double)s->targets[0].estimate.period_ns / 1e9 / cpu,
+	cr_assert(error * error < 2 * (share + POINTS) * (double)s->targets[0].estimate.period_ns /
+					  1e9 / cpu,
 		  "the error of %s is %f", name, error);
 	cr_assert(fabs(got - share) < POINTS + ERRORS * error, "%s is off", name);
 }
@@ -137,8 +139,8 @@ static void check_sum(const struct snapshot *s, double cpu)
 	const struct snapshot_target *t = &s->targets[0];
 	const double own = (double)t->own_cpu_ns / 1e9, taken = (double)t->overhead_ns / 1e9;
 
-	fprintf(stderr, "  %.3f s of CPU time, %.3f s of it taken; rows add up to %.3f s\n", cpu, taken,
-		total_cpu(s));
+	fprintf(stderr, "  %.3f s of CPU time, %.3f s of it taken; rows add up to %.3f s\n", cpu,
+		taken, total_cpu(s));
 	cr_assert(fabs(own + taken - cpu) < SUMS * cpu, "%.3f s and %.3f s", own, taken);
 	cr_assert(fabs(total_cpu(s) - own) < SUMS * own, "%.3f s, not %.3f", total_cpu(s), own);
 }
@@ -181,7 +183,8 @@ Test(windows, shares_are_those_of_samples)
 	cr_assert(w->samples_factor > 0.5 && w->samples_factor < 2);
 	check_sum(s, json_real_value(json_object_get(result, "cpu")));
 	assert_ok(view_build(s, NULL, &v));
-	json_object_foreach(json_object_get(result, "shares"), name, share) {
+	json_object_foreach(json_object_get(result, "shares"), name, share)
+	{
 		check_share(s, v, name, json_real_value(share), total_cpu(s));
 		check_calls(s, v, name, calls[i++] * rounds);
 	}
@@ -397,7 +400,8 @@ Test(windows, none_yet)
 	samples = (double)s->targets[0].windows.samples;
 	assert_ok(snapshot_correct(s));
 	cr_assert(snapshot_guesses_counts(s) && !snapshot_exact(s));
-	cr_assert_float_eq(total_cpu(s), samples * (double)s->targets[0].estimate.period_ns / 1e9, 1e-6);
+	cr_assert_float_eq(total_cpu(s), samples * (double)s->targets[0].estimate.period_ns / 1e9,
+			   1e-6);
 	assert_ok(view_build(s, NULL, &v));
 	cr_assert_gt(counts_named(v, "handle").cum[SNAPSHOT_CPU], 0.5e9 * total_cpu(s));
 	cr_assert_gt(counts_named(v, "leaf").tot[SNAPSHOT_CPU], 0);
@@ -496,7 +500,8 @@ Test(windows, the_limit_holds_after_idling)
 	traced_until(&t, has_idled, &turns, "idling");
 	idle = traced_status(&t);
 	traced_go(&t);
-	traced_work(&t, 2 * PATIENCE_WHILE_MS);
+	traced_work(&t, PATIENCE_WHILE_MS);
+	traced_work(&t, PATIENCE_WHILE_MS);
 	busy = traced_status(&t);
 	taken = (double)(busy.overhead_ns - idle.overhead_ns) / 1e9;
 	own = (double)(busy.own_cpu_ns - idle.own_cpu_ns) / 1e9;

@@ -210,7 +210,8 @@ Test(limited, samples)
 	for (uint32_t f = 0; f < s->nfuncs; f++)
 		if (strcmp(s->funcs[f].name, "f1") == 0)
 			for (int k = SNAPSHOT_TOT_CPU; k < SNAPSHOT_FIGURES; k++)
-				cr_assert_float_eq(snapshot_error(&s->funcs[f], (enum snapshot_figure)k),
+				cr_assert_float_eq(snapshot_error(&s->funcs[f],
+								  (enum snapshot_figure)k),
 						   sqrt((6 + 0.7)) * LIMITED_PERIOD, 1e-6);
 	snapshot_free(s);
 	limited_drop(p);
