@@ -125,6 +125,8 @@ void profile_fold(struct profile *p, const struct evidence_window *w);
 void profile_costs_change(struct profile *p, double times);
 bool profile_is_light(const struct profile *p, uint64_t cpu_ns);
 void profile_keep(struct profile *p, bool light);
+/* The target's own CPU time in all stretches so far, ns: all of it was seen. */
+void profile_set_stretches(struct profile *p, uint64_t cpu_ns);
 /*
  * Before a snapshot: whether the present stretch is light; hits take `times` the cost given, with this
  * relative standard error. The cost in the snapshot's target includes that.

@@ -64,7 +64,8 @@ struct profile {
 	struct {
 		bool light;
 		double times, error;
-	} accuracy; /* see profile_set_accuracy() */
+		uint64_t stretches_cpu_ns;
+	} accuracy; /* see profile_set_accuracy(), profile_set_stretches() */
 };
 
 /* Returns the thread with this tid, if it had an event or an initial stack since tracing began. */

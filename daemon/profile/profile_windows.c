@@ -49,6 +49,11 @@ void profile_set_accuracy(struct profile *p, bool light, double times, double er
 	p->accuracy.error = error;
 }
 
+void profile_set_stretches(struct profile *p, uint64_t cpu_ns)
+{
+	p->accuracy.stretches_cpu_ns = cpu_ns;
+}
+
 void profile_keep(struct profile *p, bool light)
 {
 	(void)evidence_keep(&p->evidence, &p->rb.tree, light);
@@ -223,6 +228,7 @@ void profile_windows(const struct profile *p, struct snapshot_windows *ret)
 	ret->sampled = e->partial;
 	ret->n = e->windows;
 	ret->samples = e->samples;
-	ret->seen_cpu_ns = (uint64_t)e->seen_cpu;
-	ret->all_cpu_ns = (uint64_t)(e->own_cpu > e->seen_cpu ? e->own_cpu : e->seen_cpu);
+	ret->seen_cpu_ns = (uint64_t)e->seen_cpu + p->accuracy.stretches_cpu_ns;
+	ret->all_cpu_ns = (uint64_t)(e->own_cpu > e->seen_cpu ? e->own_cpu : e->seen_cpu) +
+			  p->accuracy.stretches_cpu_ns;
 }

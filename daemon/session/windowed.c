@@ -100,6 +100,7 @@ static void skip_cpu(struct tracee *t)
 	w->stretches_cpu_ns += stretch_cpu(t);
 	w->since_cpu_ns = t->cpu_ns;
 	w->since_taken_ns = windowed_taken(t);
+	profile_set_stretches(t->profile, w->stretches_cpu_ns);
 }
 
 static void count_cpu(struct tracee *t)
@@ -365,6 +366,7 @@ static void windowed_clear(struct tracee *t)
 	begin_accounts(t);
 	w->since_ns = w->begun_ns;
 	w->span_ns = w->whole_ns = w->stretches_cpu_ns = 0;
+	profile_set_stretches(t->profile, 0);
 	w->ctl.failed = 0;
 	windowed_marks_clear(t);
 }
@@ -381,6 +383,8 @@ static void windowed_reconcile(struct tracee *t)
 		windowed_marks_report(t);
 	if (open)
 		tracee_read_cpu(t);
+	if (open && !w->ctl.length_ns)
+		profile_set_stretches(t->profile, w->stretches_cpu_ns + stretch_cpu(t));
 	profile_set_accuracy(t->profile,
 			     open && profile_is_light(t->profile, more(t->cpu_ns, w->since_cpu_ns)),
 			     times, error);
@@ -459,13 +463,8 @@ static void windowed_costs_change(struct tracee *t, double times)
 static void windowed_describe(const struct tracee *t, uint64_t now, struct snapshot_windows *ret)
 {
 	const struct windowed *w = &t->windowed;
-	uint64_t stretches = w->stretches_cpu_ns;
 
 	profile_windows(t->profile, ret);
-	if (w->ctl.open && !w->ctl.length_ns && t->state == SESSION_TRACING)
-		stretches += stretch_cpu(t);
-	ret->seen_cpu_ns += stretches;
-	ret->all_cpu_ns += stretches;
 	ret->max_overhead = target_opts_limit(&t->opts);
 	ret->span_ns = w->span_ns + (tracee_is_on(t) ? now - w->begun_ns : 0);
 	ret->whole_ns = w->whole_ns;

@@ -365,7 +365,8 @@ static void check_windows(pid_t pid, const struct burned *b)
 	cr_assert_eq(w->max_overhead, BOUND);
 	cr_assert_gt(hit_of(&s->targets[0]), 0);
 	fprintf(stderr,
-		"    %.3f s of CPU time, known %.3f, sampled %.3f, burn() %.3f +- %.3f; %.0f calls, "
+		"    %.3f s of CPU time, known %.3f, sampled %.3f, burn() %.3f +- %.3f; %.0f "
+		"calls, "
 		"estimated %.0f +- %.0f\n",
 		b->cpu, cpu, sampled, all.cpu, all.cpu_error, (double)b->rounds, one.calls,
 		one.calls_error);

@@ -93,9 +93,9 @@ static void start_daemon(struct lossy *l, pid_t target)
 {
 	const char *build = getenv("PYPROF_BUILD");
 	char pid[16];
-	const char *const argv[] = {l->pyprofd, "--exact", "--yes", "--pid",   pid,
-				    "--socket", l->socket, "--ring-size", "64K", "-o",
-				    l->file,	NULL};
+	const char *const argv[] = {l->pyprofd, "--exact",  "--yes",   "--pid",
+				    pid,	"--socket", l->socket, "--ring-size",
+				    "64K",	"-o",	    l->file,   NULL};
 
 	snprintf(pid, sizeof(pid), "%d", (int)target);
 	snprintf(l->pyprofd, sizeof(l->pyprofd), "%s/pyprofd", build ? build : "build");

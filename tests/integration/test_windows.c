@@ -501,6 +501,7 @@ Test(windows, the_limit_holds_after_idling)
 	idle = traced_status(&t);
 	traced_go(&t);
 	traced_work(&t, PATIENCE_WHILE_MS);
+	traced_work(&t, PATIENCE_WHILE_MS);
 	busy = traced_status(&t);
 	taken = (double)(busy.overhead_ns - idle.overhead_ns) / 1e9;
 	own = (double)(busy.own_cpu_ns - idle.own_cpu_ns) / 1e9;

@@ -216,7 +216,8 @@ Test(limited, samples)
 	for (uint32_t f = 0; f < s->nfuncs; f++)
 		if (strcmp(s->funcs[f].name, "f1") == 0)
 			for (int k = SNAPSHOT_TOT_CPU; k < SNAPSHOT_FIGURES; k++)
-				cr_assert_float_eq(snapshot_error(&s->funcs[f], (enum snapshot_figure)k),
+				cr_assert_float_eq(snapshot_error(&s->funcs[f],
+								  (enum snapshot_figure)k),
 						   sqrt((6 + 0.7)) * LIMITED_PERIOD, 1e-6);
 	snapshot_free(s);
 	limited_drop(p);
@@ -332,6 +333,7 @@ Test(limited, calls_by_samples)
 	struct limited_sums f1;
 
 	windowed(p);
+	profile_set_stretches(p, 300);
 	cr_assert_eq(limited_seen(p, 1).calls, 5 * (1 + 4.5) + 5 * (4.5 + 1));
 	s = limited_take(p);
 	f1 = limited_sums(s, "f1");
@@ -339,8 +341,8 @@ Test(limited, calls_by_samples)
 	cr_assert_eq(f1.rest_cpu, 5 * LIMITED_PERIOD);
 	cr_assert(f1.rest_calls > 0 && limited_sums(s, "f2").rest_calls == 0);
 	cr_assert(s->targets[0].windows.sampled && s->targets[0].windows.n == 2);
-	cr_assert(s->targets[0].windows.seen_cpu_ns == 2000 &&
-		  s->targets[0].windows.all_cpu_ns == 20000);
+	cr_assert(s->targets[0].windows.seen_cpu_ns == 2000 + 300 &&
+		  s->targets[0].windows.all_cpu_ns == 20000 + 300);
 	assert_ok(snapshot_finish(s, false));
 	cr_assert_eq(limited_sums(s, "f1").calls, f1.rest_calls);
 	for (uint32_t f = 0; f < s->nfuncs; f++)
