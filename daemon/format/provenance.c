@@ -503,7 +503,8 @@ static void say_windows(struct lines *l, const struct snapshot_target *t)
 	    w->n, 100 * share_of(w->seen_cpu_ns, w->all_cpu_ns),
 	    100 * share_of(t->traced_ns, w->span_ns));
 	if (w->whole_ns)
-		say(l, "windows", "since %.3f seconds after the start; before, every call was traced",
+		say(l, "windows",
+		    "since %.3f seconds after the start; before, every call was traced",
 		    (double)w->whole_ns / 1e9);
 	if (w->unsampled && *w->unsampled)
 		say(l, "unsampled", "no samples: %s", w->unsampled);

@@ -114,7 +114,7 @@ Test(evidence, nothing)
 	evidence_rig_init(&m);
 	evidence_rig_seen(&m, m.f, 1, 1);
 	evidence_rig_fold(&m, 0, 0, NULL, 1);
-	cr_assert(m.tree.nodes[m.f].calls == 1 && !m.e.partial && m.e.n == 0);
+	cr_assert(m.tree.nodes[m.f].calls == 0 && !m.e.partial && m.e.n == 0);
 	evidence_own_cpu(&m.e, -5);
 	cr_assert_eq(m.e.own_cpu, 0);
 	evidence_own_cpu(&m.e, 5);

@@ -382,6 +382,7 @@ Test(json, targets)
 	t->windows = (struct snapshot_windows){.max_overhead = 5,
 					       .n = 9,
 					       .span_ns = 40000000000,
+					       .whole_ns = 3000000000,
 					       .seen_cpu_ns = 1,
 					       .all_cpu_ns = 4,
 					       .samples = 7,
@@ -415,7 +416,8 @@ Test(json, targets)
 		     "\"samples_before\":3,\"relative_error\":0.5}");
 	assert_dumps(target, "windows",
 		     "{\"max_overhead_percent\":5,\"sampled\":false,\"count\":9,\"failed\":2,"
-		     "\"span_ns\":40000000000,\"seen_cpu_ns\":1,\"all_cpu_ns\":4,"
+		     "\"span_ns\":40000000000,\"whole_ns\":3000000000,\"seen_cpu_ns\":1,\"all_cpu_"
+		     "ns\":4,"
 		     "\"cpu_share\":0.25,\"time_share\":0.25,\"samples\":7,"
 		     "\"samples_factor\":1.25,\"unsampled\":\"why\"}");
 	assert_dumps(target, "waits",
@@ -460,10 +462,11 @@ Test(json, targets)
 		     "{\"gil_known\":true,\"gil_pairs_dropped_ns\":8,\"other\":[],\"walks\":12}");
 	assert_dumps(target, "estimate",
 		     "{\"rate_hz\":0,\"period_ns\":0,\"samples\":0,\"relative_error\":1.0}");
-	assert_dumps(target, "windows",
-		     "{\"max_overhead_percent\":0,\"sampled\":true,\"count\":0,\"failed\":0,"
-		     "\"span_ns\":0,\"seen_cpu_ns\":0,\"all_cpu_ns\":0,\"cpu_share\":1.0,"
-		     "\"time_share\":1.0,\"samples\":0}");
+	assert_dumps(
+		target, "windows",
+		"{\"max_overhead_percent\":0,\"sampled\":true,\"count\":0,\"failed\":0,"
+		"\"span_ns\":0,\"whole_ns\":0,\"seen_cpu_ns\":0,\"all_cpu_ns\":0,\"cpu_share\":1.0,"
+		"\"time_share\":1.0,\"samples\":0}");
 	json_decref(j);
 	snapshot_free(TAKE_PTR(s));
 	check_no_leaks();

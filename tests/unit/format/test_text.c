@@ -673,6 +673,7 @@ Test(text, windows_are_reported)
 					       .samples_factor = 1.25};
 	t->estimate = (struct snapshot_estimate){
 		.rate = 999, .period_ns = 1001000, .samples = 400, .of_probes = 3};
+	t->windows.whole_ns = 2500000000;
 	t->waits.walked = true;
 	t->decode_errors = 0;
 	some = verbose(s);
@@ -683,6 +684,8 @@ Test(text, windows_are_reported)
 		   "   samples    400 at 999 Hz; CPU times are estimated from them, a time of "
 		   "T with a standard error of sqrt(T * 1.001 ms); 3 more fell within probes; "
 		   "excluded\n");
+	assert_has(some, "   windows    since 2.500 seconds after the start; before, every call "
+			 "was traced\n");
 	assert_has(some,
 		   "   ESTIMATE   counts are from 9 windows covering 12.5% of CPU time, 25.0% "
 		   "of wall time; JSON, CSV and HTML contain the standard errors\n"
