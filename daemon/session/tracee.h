@@ -47,7 +47,7 @@ struct windowed {
 	uint64_t stretches_cpu_ns;	       /* its own in all stretches that have ended */
 	uint64_t opened_overhead_ns;	       /* probes' time when the window was opened */
 	uint64_t opened_traps;		       /* samples of it */
-	uint64_t opened_cpu_ns;
+	uint64_t opened_cpu_ns, opened_lost;
 	struct probe_latency opened_latency;
 	double opened_scale,
 		opened_times; /* of the costs that limit the window: by latency, by samples */

@@ -125,6 +125,14 @@ static double times_of(const struct windowed *w, double *ret_error)
 	return (PRIOR_SAMPLES + w->traps) / (PRIOR_SAMPLES + w->expected);
 }
 
+static uint64_t lost_events(const struct tracee *t)
+{
+	uint64_t losses[PYP_LOSS_MAX];
+
+	probe_losses(t->probe, losses);
+	return losses[PYP_LOSS_lost_events];
+}
+
 static int open_window(struct tracee *t, struct diag *diag)
 {
 	struct windowed *w = &t->windowed;
@@ -150,6 +158,7 @@ static int open_window(struct tracee *t, struct diag *diag)
 	w->opened_overhead_ns = t->overhead_ns;
 	w->opened_cpu_ns = t->cpu_ns;
 	w->opened_traps = tracee_traps(t);
+	w->opened_lost = lost_events(t);
 	w->opened_latency = tracee_latency(t);
 	w->opened_scale = tracee_scale(t, NULL);
 	w->opened_times = times_of(w, &error);
@@ -171,11 +180,8 @@ static void learn_times(struct tracee *t, uint64_t taken_ns)
 {
 	struct windowed *w = &t->windowed;
 
-	uint64_t losses[PYP_LOSS_MAX];
-
 	/* Hits whose records were lost took their time, too. */
-	tracee_losses(t, losses);
-	if (probe_samples(t->probe) <= 0 || !t->period_ns || losses[PYP_LOSS_lost_events])
+	if (probe_samples(t->probe) <= 0 || !t->period_ns || lost_events(t) != w->opened_lost)
 		return;
 	w->traps += (double)more(w->closed_traps, w->opened_traps);
 	w->expected += (double)taken_ns / w->opened_times / (double)t->period_ns;
