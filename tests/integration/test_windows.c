@@ -514,6 +514,41 @@ Test(windows, the_limit_holds_after_idling)
 	check_no_leaks();
 }
 
+static bool has_hit_probes(struct traced *t, void *ctx)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = traced_snapshot(t);
+
+	(void)ctx;
+	return s->targets[0].estimate.of_probes >= 40;
+}
+
+/*
+ * What hits cost is learnt from the samples that hit them, and from the number of hits. Both are of the same time
+ * also if everything is forgotten in a stretch: 40 samples without their hits would be three times the cost.
+ */
+Test(windows, a_clear_spoils_nothing)
+{
+	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
+	struct traced t;
+
+	traced_start(&t, traced_newest().exe, "run.py", "known_shares", "told", "400", NULL);
+	t.max_overhead = 50;
+	traced_expect(&t, "ready");
+	traced_attach(&t);
+	traced_go(&t);
+	traced_until(&t, has_hit_probes, NULL, "samples of probes");
+	assert_ok(sessions_clear(t.sessions, 0, NULL));
+	assert_ok(sessions_stop(t.sessions, 0, NULL));
+	s = traced_snapshot(&t);
+	fprintf(stderr, "  hits cost %.2f times as much as measured\n",
+		s->targets[0].windows.samples_factor);
+	cr_assert(s->targets[0].windows.samples_factor < 2);
+	traced_go(&t);
+	traced_expect(&t, "done");
+	traced_finish(&t);
+	check_no_leaks();
+}
+
 /* The target ends while it is traced in windows: the data is kept. */
 Test(windows, target_ends)
 {
