@@ -354,14 +354,15 @@ int evidence_sample(struct evidence *e, const struct calltree *tree, uint32_t no
 
 void evidence_count_marks(struct evidence *e, bool on)
 {
-	if (e->last.length > 0) {
+	if (e->last.length > 0)
 		last_raise(e, e->gap_ns);
+	/* Windows in which marks are counted represent no time in which they were not. */
+	if (e->last.length > 0 || on)
 		e->gap_ns = 0;
-	}
 	end_last(e);
 	for (uint32_t i = 0; i < e->nfuncs; i++)
 		e->funcs[i].marked = (struct evidence_func_marked){0};
-	e->progress = (struct evidence_progress){.on = on};
+	e->progress = (struct evidence_progress){.on = on, .cpu_before = e->own_cpu};
 }
 
 void evidence_set_marks(struct evidence *e, uint64_t total)

@@ -58,9 +58,10 @@ struct evidence_marked {
 
 /* See progress.h. */
 struct evidence_progress {
-	bool on;      /* marks are counted in windows */
-	double now;   /* marks in the current window */
-	double shown; /* marks in windows, unweighted */
+	bool on;	   /* marks are counted in windows */
+	double now;	   /* marks in the current window */
+	double shown;	   /* marks in windows, unweighted */
+	double cpu_before; /* evidence.own_cpu when they began to be counted */
 	struct evidence_marked marked;
 };
 

@@ -12,8 +12,12 @@
 #define PROGRESS_ERROR 0.02
 /* Relative error of a ratio that one window shows; it decreases fast with their number */
 #define ONE_WINDOW 0.5
-/* Relative error of the number of calls in windows in which no marks were counted */
+/*
+ * The time before marks were counted has as many calls per CPU time as that after it, with this relative error; if
+ * it is more than a part of all, marks do not say enough.
+ */
 #define UNMARKED_ERROR 0.3
+#define MARKED_LEAST   0.3
 /*
  * The number of windows that contribute as much as these do, by their sums of (w - 1) x, of w x, and of
  * w (w - 1) x^2, with weights w.
@@ -44,17 +48,17 @@ double progress_factor(const struct evidence *e, double *ret_error, double *ret_
 {
 	const struct evidence_marked *m = &e->progress.marked;
 	const double n = effective_marks(m);
-	double unmarked, var;
+	const double marked = e->own_cpu > 0 ? 1 - e->progress.cpu_before / e->own_cpu : 1;
+	double var;
 
-	if (m->total <= 0 || e->progress.shown < MARKS_MIN || n <= 0 || m->calls <= 0 ||
-	    e->calls <= 0)
+	if (marked < MARKED_LEAST || m->total <= 0 || e->progress.shown < MARKS_MIN || n <= 0 ||
+	    m->calls <= 0 || e->calls <= 0)
 		return 0;
-	unmarked = 1 - m->all_calls / e->calls;
 	var = residual(n, m->c2, m->cm, m->m2, m->calls / m->marks);
-	*ret_common = hypot(hypot(PROGRESS_ERROR, UNMARKED_ERROR * unmarked),
+	*ret_common = hypot(hypot(PROGRESS_ERROR, UNMARKED_ERROR * (1 - marked)),
 			    hypot(ONE_WINDOW / (n * n), 1 / e->progress.shown));
 	*ret_error = hypot(sqrt(var) / m->calls, *ret_common);
-	return m->total / m->all_marks;
+	return m->total / m->all_marks * m->all_calls / marked / e->calls;
 }
 
 double progress_variance(const struct evidence *e, const struct evidence_func *f)

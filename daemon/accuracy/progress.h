@@ -3,9 +3,9 @@
  * Scaling counts by the program's progress (private to accuracy/). Pure.
  *
  * Marks are instructions of the evaluator that are executed rarely, and so are counted all the time
- * (session/marks.h). If M marks were passed in all, and m of them in windows, weighted like their calls, then the
- * program did M / m times as much as windows represent, whatever the probes cost, and whether it waits or computes.
- * Windows before the marks were counted missed as much as those after it.
+ * (session/marks.h). If M marks were passed since then, and m of them in windows, weighted like their calls, then the
+ * program did M / m times as much as these windows represent, whatever the probes cost, and whether it waits or
+ * computes. The time before is added by its CPU time.
  */
 #ifndef PYPROF_ACCURACY_PROGRESS_H
 #define PYPROF_ACCURACY_PROGRESS_H
