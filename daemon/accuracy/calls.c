@@ -97,7 +97,7 @@ static struct calls_estimate by_samples(const struct evidence *e, const struct c
 			common += own * sqrt(of_own) / v;
 			n++;
 		}
-		if (above <= 0)
+		if (!(above > 0 && below > 0))
 			return (struct calls_estimate){0};
 		factor = above / below;
 	}

@@ -431,9 +431,8 @@ int reconcile_solve(const struct reconcile *r, struct reconcile_row *rows, size_
 	for (size_t i = 0; i < n; i++) {
 		rows[i].ns = v[i].ns;
 		rows[i].variance = v[i].variance;
-		/* Nothing shows what is common to all functions if there are no samples from before. */
-		rows[i].variance += f.total > 0 ? f.stated * square(v[i].ns / f.total)
-						: square(COMMON * r->disturbed * v[i].ns);
+		if (f.total > 0)
+			rows[i].variance += f.stated * square(v[i].ns / f.total);
 	}
 	return 0;
 }

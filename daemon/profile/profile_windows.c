@@ -21,6 +21,8 @@
 void profile_in_windows(struct profile *p, uint64_t ts)
 {
 	p->windows = true;
+	if (p->accuracy.times <= 0)
+		p->accuracy.times = 1;
 	p->observed_ns = ts;
 	/* Out of memory: each window visits all nodes. */
 	(void)calltree_keep_touched(&p->rb.tree);
