@@ -28,6 +28,7 @@
 #define LIMITED	  "0.45"
 #define GIL	  "0.5"
 #define GIL_LEAST 100000u /* ns: shorter calls of take_gil() have hardly waited */
+#define GIL_OWN	  100e-6  /* s, see check_take_gil() */
 #define SHARE	  0.02	  /* of the target's own measurement ... */
 #define SLACK	  1e-3	  /* ... or seconds: the time between the two measurements */
 /*
@@ -390,13 +391,15 @@ static double all_of(const struct snapshot *s, int column)
 
 /*
  * Between entry and return of take_gil() the thread waits for the GIL, but for the time that it takes
- * to get a CPU after its wakeup, which is `runnable`.
+ * to get a CPU after its wakeup, which is `runnable`, and for what it runs itself: two calls of futex(),
+ * the first instructions on a CPU that was idle, and the probes that measure the truth. That was 17 to
+ * 75 us a call on two idle CPUs. It is less easily seen beside load, since `runnable` is of all code.
  */
 static void check_take_gil(const struct interpreter *it, const uint64_t *offsets, size_t n)
 {
 	_cleanup_(snapshot_freep) struct snapshot *s = NULL;
 	struct entry_probe *probe;
-	double truth, gil, runnable;
+	double truth, gil, runnable, own;
 	struct traced t;
 	size_t calls;
 
@@ -414,7 +417,8 @@ static void check_take_gil(const struct interpreter *it, const uint64_t *offsets
 	fprintf(stderr,
 		"%s: %zu calls of take_gil, %.6f s; waits for the GIL %.6f s, runnable %.6f s\n",
 		it->exe, calls, truth, gil, runnable);
-	cr_assert(calls > 5 && gil <= truth * 1.01 && gil + runnable >= truth * 0.99);
+	own = (double)calls * GIL_OWN;
+	cr_assert(calls > 5 && gil <= truth * 1.01 && gil + runnable + own >= truth * 0.99);
 	traced_finish(&t);
 }
 
