@@ -31,17 +31,6 @@
 /* Iterations: the errors depend on the factor. */
 #define TURNS 4
 
-/*
- * The number of windows that contribute as much as these do. Weights w count as w - 1 in size, and as
- * w (w - 1) in size2.
- */
-static double effective_windows(const struct evidence *e)
-{
-	double all = e->size > 0 ? e->all_cpu / e->size : 1;
-
-	return all * e->size * e->size / e->size2;
-}
-
 /* The variance of calls in windows, unscaled; negative: unknown. */
 static double windows_variance(const struct evidence *e, uint32_t func)
 {
@@ -53,7 +42,7 @@ static double windows_variance(const struct evidence *e, uint32_t func)
 	f = &e->funcs[func];
 	ratio = f->sum / e->size;
 	var = f->square - 2 * ratio * f->product + ratio * ratio * e->size2;
-	few = effective_windows(e);
+	few = evidence_effective(e->size, e->all_cpu, e->size2);
 	few = few < FEW_WINDOWS ? FEW_ERROR / (few * few) * f->sum : 0;
 	return (var > 0 ? student_widened(var * n / (n - 1), n) : 0) + few * few;
 }

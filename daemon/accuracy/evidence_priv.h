@@ -45,6 +45,15 @@ void last_add_func(struct evidence_last *last, uint32_t func, double calls);
 /* The window represents ns more: raise its weight in the sums. Does nothing if ns <= 0. */
 void last_raise(struct evidence *e, double ns);
 
+/*
+ * The number of windows that contribute as much as these do, by their sums of (w - 1) x, of w x, and of
+ * w (w - 1) x^2, with weights w.
+ */
+static inline double evidence_effective(double x, double all, double x2)
+{
+	return x2 > 0 ? x * all / x2 : 0;
+}
+
 /* Move a node's figures to another node. */
 void last_move(struct evidence *e, uint32_t from, uint32_t to);
 

@@ -18,14 +18,6 @@
  */
 #define UNMARKED_ERROR 0.3
 #define MARKED_LEAST   0.3
-/*
- * The number of windows that contribute as much as these do, by their sums of (w - 1) x, of w x, and of
- * w (w - 1) x^2, with weights w.
- */
-static double effective(double x, double all, double x2)
-{
-	return x2 > 0 ? x * all / x2 : 0;
-}
 
 /* With fewer, the variance is widened as if there were so many. */
 #define N_LEAST 3.0
@@ -41,7 +33,7 @@ static double residual(double n, double z2, double zx, double x2, double ratio)
 
 static double effective_marks(const struct evidence_marked *m)
 {
-	return effective(m->marks, m->all_marks, m->m2);
+	return evidence_effective(m->marks, m->all_marks, m->m2);
 }
 
 double progress_factor(const struct evidence *e, double *ret_error, double *ret_common)

@@ -142,17 +142,11 @@ void wholes_fold(struct wholes *w, const struct calltree *tree)
 
 void wholes_move(struct wholes *w, uint32_t from, uint32_t to)
 {
-	struct snapshot_whole *b = from < w->n ? &w->v[from].sums : NULL;
+	const struct snapshot_whole *b = from < w->n ? &w->v[from].sums : NULL;
 	struct wholes_node *a = b && b->x + b->y > 0 ? reserve(w, to) : NULL;
 
-	if (a) {
-		b = &w->v[from].sums;
-		a->sums.x += b->x;
-		a->sums.y += b->y;
-		a->sums.x2 += b->x2;
-		a->sums.xy += b->xy;
-		a->sums.y2 += b->y2;
-	}
+	if (a) /* b may have moved */
+		snapshot_add_whole(&a->sums, &w->v[from].sums);
 	if (from < w->n) {
 		w->v[from].sums = (struct snapshot_whole){0};
 		w->v[from].window = (struct wholes_pair){0};
