@@ -603,6 +603,12 @@ static uint32_t caller_of(const struct profile *p, uint32_t node)
 	return node;
 }
 
+/* What samples stand for outside of light stretches, of which the open one may be one. */
+static double sampled_ns(const struct profile *p, const struct evidence_node *n)
+{
+	return (double)n->samples + (is_light(p) ? 0 : (double)n->within);
+}
+
 /*
  * Samples show Python functions only. Windows show how the time of a function is divided between itself and the
  * C functions that it calls. Sums up what both show of each function; the last row is outside Python.
@@ -626,7 +632,7 @@ static int divide_samples(const struct taker *t, double *own, struct calls_row *
 		row->cpu += n->cpu;
 		row->taken += n->taken;
 		row->intervals += n->calls;
-		row->samples += (double)n->samples + (is_light(p) ? 0 : (double)n->within);
+		row->samples += sampled_ns(p, n);
 		if (tree->parents[i] != NODE_NONE) {
 			const uint32_t caller = tree->nodes[caller_of(p, tree->parents[i])].func;
 
@@ -636,7 +642,7 @@ static int divide_samples(const struct taker *t, double *own, struct calls_row *
 	for (uint32_t i = p->evidence.n; i-- > 0;) {
 		const uint32_t at = caller_of(p, i);
 		const struct evidence_node *n = &p->evidence.nodes[at];
-		const double ns = (double)n->samples + (is_light(p) ? 0 : (double)n->within);
+		const double ns = sampled_ns(p, n);
 
 		own[i] = group[at] > 0 ? ns * own[i] / group[at] : i == at ? ns : 0;
 	}
