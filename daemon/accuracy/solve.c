@@ -32,9 +32,9 @@
  * progress, u(x) has another term, which is the same for all intervals: where hits took 7 us,
  * intervals of 40 ns became 400 ns longer.
  *
- * Samples from before the probes give each function's share s of the undisturbed time, but not the
- * total time. Weighted least squares over all functions finds the total T and the slowdown D for
- * which
+ * Samples from before the probes (or after them, if it idled before) give each function's share s of
+ * the undisturbed time, but not the total time. Weighted least squares over all functions finds the
+ * total T and the slowdown D for which
  *
  * 	T * s plus the slowdown of the function's intervals equals U
  *

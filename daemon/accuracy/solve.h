@@ -2,7 +2,7 @@
 /*
  * Combines three measurements of a traced program's CPU time: the trace minus the known cost of
  * probes; samples during the trace, without those that hit the probes' own time; and samples from
- * before the probes were attached. Pure; solve.c describes the method.
+ * before the probes were attached, or after they were detached. Pure; solve.c describes the method.
  */
 #ifndef PYPROF_ACCURACY_SOLVE_H
 #define PYPROF_ACCURACY_SOLVE_H
@@ -17,7 +17,7 @@ struct reconcile_row {
 	double own;	  /* by the trace, minus `taken`; 0 or more */
 	double taken;	  /* the estimated cost of probes in it */
 	double samples;	  /* number of its samples during the trace */
-	double before;	  /* number of its samples before the probes */
+	double before;	  /* number of its samples without probes: from before, or after */
 	double intervals; /* number of its intervals between two probe hits */
 	/* Results. */
 	double ns;	 /* its own time, as if there were no probes */

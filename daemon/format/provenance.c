@@ -465,7 +465,7 @@ static void say_mode(struct lines *l, const struct snapshot_target *t)
 		    e->samples, e->rate, (double)e->period_ns / 1e6, e->of_probes);
 	else if (t->mode == MODE_TRACE && e->rate)
 		say(l, "samples",
-		    "%" PRIu64 " before the probes, %" PRIu64 " during the trace at %" PRIu32
+		    "%" PRIu64 " without probes, %" PRIu64 " during the trace at %" PRIu32
 		    " Hz, and %" PRIu64 " within probes: CPU times are %s them",
 		    e->before, e->samples, e->rate, e->of_probes,
 		    t->corrected ? "reconciled with" : "not corrected by");
@@ -482,7 +482,7 @@ static void say_mode(struct lines *l, const struct snapshot_target *t)
 		    e->of_probes, 100 * (1 - share_of(e->samples, e->samples + e->of_probes)));
 	if (e->before) {
 		say(l, "corrected",
-		    "by %" PRIu64 " samples from before the probes; JSON, CSV and HTML contain the "
+		    "by %" PRIu64 " samples without probes; JSON, CSV and HTML contain the "
 		    "standard errors",
 		    e->before);
 		return;

@@ -35,6 +35,7 @@ void tracee_stop(struct tracee *t)
 static void ended(struct tracee *t)
 {
 	pace_again_end(&t->pace);
+	reference_free(TAKE_PTR(t->reference));
 	tracee_timeline_end(t);
 	tracee_slow_end(t);
 	t->state = SESSION_ENDED;
@@ -67,15 +68,18 @@ static void halted(struct tracee *t)
 	t->executed = t->lost_hold = false;
 	t->exec_until_ns = 0;
 	t->state = SESSION_ATTACHED;
-	if (t->ends)
+	if (t->ends) {
 		ended(t);
-	else if (t->collector->stopped)
+		return;
+	}
+	if (t->collector->stopped)
 		t->collector->stopped(t);
+	tracee_refer_again(t);
 }
 
 bool tracee_settles(const struct tracee *t)
 {
-	return t->pace.again;
+	return t->pace.again || (t->reference && t->state == SESSION_ATTACHED && t->has_started);
 }
 
 /* While nothing is recorded, an exec is not seen. */
@@ -83,8 +87,12 @@ void tracee_settle(struct tracee *t)
 {
 	if (!tracee_settles(t))
 		return;
+	if (t->reference)
+		tracee_refer_again_turn(t);
+	if (!t->pace.again)
+		return;
 	pace_again_turn(&t->pace);
-	if (!tracee_settles(t) && !tracee_unchanged(t))
+	if (!t->pace.again && !tracee_unchanged(t))
 		pace_again_discard(&t->pace);
 }
 

@@ -491,6 +491,45 @@ void tracee_refer_end(struct tracee *t)
 		reference_end(t->reference);
 }
 
+/*
+ * A target that idled when its probes were attached has hardly any samples from before: those after the stop are as
+ * good. (Without, a recursion whose hits took 90 % of its CPU time was off by 9 points.) AFTER_LEAST: half of what
+ * one busy thread has in that time.
+ */
+#define AFTER_LEAST 400
+
+void tracee_refer_again(struct tracee *t)
+{
+	uint64_t overhead, own;
+
+	tracee_overhead(t, &overhead, &own);
+	if (!is_sampled_beside(t) || t->samples_before >= AFTER_LEAST ||
+	    (double)overhead < PACE_COST * (double)own)
+		return;
+	t->refer_next_ns = t->refer_end_ns = 0;
+	(void)reference_begin(t->target, t->python, &t->reference);
+}
+
+void tracee_refer_again_turn(struct tracee *t)
+{
+	const uint64_t now = tracee_now();
+
+	if (!t->refer_end_ns && !reference_is_ready(t->reference))
+		return;
+	if (!t->refer_end_ns) {
+		t->refer_end_ns = now + REFERENCE_NS;
+		t->refer_next_ns = now + REFERENCE_TURN_NS;
+		(void)tracee_refer(t);
+	} else if (now < t->refer_end_ns && now >= t->refer_next_ns) {
+		t->refer_next_ns = now + REFERENCE_TURN_NS;
+		tracee_refer_turn(t, now);
+	} else if (now >= t->refer_end_ns) {
+		if (tracee_unchanged(t))
+			t->samples_before += reference_take(t->reference, t->profile);
+		reference_free(TAKE_PTR(t->reference));
+	}
+}
+
 int tracee_survey_next(struct tracee *t)
 {
 	struct forecast_reading reading;

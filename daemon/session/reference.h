@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reference samples: samples a process briefly before its probes are attached, to learn how it
- * spends its time undisturbed. They correct the times of a trace, see accuracy/solve.h.
+ * Reference samples: samples a process briefly before its probes are attached, or after they are
+ * detached, to learn how it spends its time undisturbed. They correct the times of a trace, see accuracy/solve.h.
  */
 #ifndef PYPROF_SESSION_REFERENCE_H
 #define PYPROF_SESSION_REFERENCE_H

@@ -269,6 +269,8 @@ int tracee_start(struct tracee *t, struct diag *diag)
 	if (t->state == SESSION_TRACING)
 		return 0;
 	tracee_finish(t, 0);
+	if (t->has_started)
+		reference_free(TAKE_PTR(t->reference));
 	if (t->state == SESSION_ENDED || !target_alive(t->target))
 		return diag_set(diag, -ESRCH, PYP_EXIT_NO_PROCESS, "detach it, or attach another",
 				"process %d has ended", t->target->pid);

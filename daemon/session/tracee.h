@@ -114,7 +114,8 @@ struct tracee {
 	uint64_t known_ns, known_cpu_ns; /* the same when attaching began, or it was forked */
 	bool no_calls;	    /* no call was seen, though it used 1 s of CPU time since then */
 	uint64_t period_ns; /* of samples */
-	struct reference *reference; /* while it is being opened */
+	struct reference *reference; /* while it is being opened, or after a stop: */
+	uint64_t refer_end_ns, refer_next_ns; /* when it ends, 0: not begun; is to turn */
 	struct survey *survey;	     /* the same */
 	struct probe *loading;	     /* the same; becomes `probe` */
 	struct workers *workers;     /* the same; NULL: unknown */
@@ -123,7 +124,7 @@ struct tracee {
 	bool prepared;		   /* see tracee_prepare; if true: */
 	int prepared_err;
 	struct diag prepared_diag;
-	uint64_t samples_before; /* that it took */
+	uint64_t samples_before; /* that reference samples took */
 	enum session_state state;
 	char end_reason[64];
 	char warning[256];    /* see tracee_warn_text */
@@ -268,6 +269,9 @@ bool tracee_stops(const struct tracee *t);
  */
 bool tracee_settles(const struct tracee *t);
 void tracee_settle(struct tracee *t);
+/* Reference samples after a stop, if there were hardly any before; turn: see settle. */
+void tracee_refer_again(struct tracee *t);
+void tracee_refer_again_turn(struct tracee *t);
 
 /* Free the probe of an ended target. Its ring must not be watched any more. */
 void tracee_release(struct tracee *t);

@@ -16,8 +16,8 @@ and again afterwards; the difference of the two is noise. Each mode is measured 
   that the machine's speed has changed;
 - the functions above 1 % whose share is within two standard errors of the reference, each time.
 
-With "idle", the program idles at the attach and for a second more. The sum is then divided by the process's own
-CPU time, as the report states it.
+With "idle", the program idles at the attach and for a second more. Where samples carry the times, the sum is then
+divided by the process's CPU time less what hits took, by the samples that fell on probes.
 """
 import json
 import math
@@ -104,7 +104,9 @@ def read_report(path, name, rounds):
         if row['name'] == name:
             figures.rounds += row['ncalls']
     target = report['targets'][0]
-    figures.own_cpu = target['overhead']['own_cpu_ns']
+    estimate, overhead = target['estimate'], target['overhead']
+    figures.own_cpu = overhead['own_cpu_ns'] + overhead['overhead_ns'] - (
+        estimate.get('samples_of_probes', 0) * estimate['period_ns'])
     if 'windows' in target:
         figures.rounds = rounds.between(target['start_ns'], target['end_ns'])
     return figures
@@ -206,13 +208,16 @@ def is_within(reference, figures, key):
             2 * math.hypot(figures.error(key), reference.error(key)))
 
 
-def compare(reference, measured, idle):
-    """measured: pairs of figures, and CPU times of an untraced round before and after these."""
+def compare(reference, measured, of_samples):
+    """
+    measured: pairs of figures, and CPU times of an untraced round before and after these. of_samples: its sum is
+    compared with the process's CPU time.
+    """
     figures = [each for each, _ in measured]
     points, where = statistics.median_low(difference(reference, each) for each in figures)
     expected = sum(each.rounds * statistics.mean(rounds_ns) for each, rounds_ns in measured)
     within = [is_within(reference, each, key) for each in figures for key in large(reference)]
-    if idle:
+    if of_samples:
         expected = sum(each.own_cpu for each in figures)
     return {
         'points': points,
@@ -248,7 +253,7 @@ def measure(ctl, python, name, seconds):
     measured['cProfile'] = [(figures, (rounds_ns, program.round_ns(BESIDE)))]
     program.end()
     reference = before.plus(after)
-    results = {way: compare(reference, m, way in IDLE_WAYS) for way, m in measured.items()}
+    results = {way: compare(reference, m, way in IDLE_WAYS and 'exact' not in way) for way, m in measured.items()}
     print('%s: before and after differ by %.1f points' % (name, difference(before, after)[0]))
     for way, r in results.items():
         print('  %-16s %5.1f points (%s), sum %.2f (a round\'s time changed by %.0f %%)%s' % (

@@ -605,7 +605,7 @@ Test(text, samples_are_reported)
 	t->estimate = (struct snapshot_estimate){
 		.rate = 99, .period_ns = 2500000, .samples = 400, .of_probes = 100, .before = 30};
 	trace = verbose(s);
-	assert_has(trace, "   samples    30 before the probes, 400 during the trace at 99 Hz, and "
+	assert_has(trace, "   samples    30 without probes, 400 during the trace at 99 Hz, and "
 			  "100 within probes: CPU times are not corrected by them\n");
 	cr_assert(!strstr(trace, "ESTIMATE") && !strstr(trace, "   error"));
 	t->corrected = true;
@@ -621,7 +621,7 @@ Test(text, samples_are_reported)
 		"   ESTIMATE   sampled at 99 Hz, 400 samples of 2.500 ms of CPU time; no waiting "
 		"is seen\n"
 		"   probes     100 more samples fell within probes (20.0% of all); excluded\n"
-		"   corrected  by 30 samples from before the probes; JSON, CSV and HTML contain "
+		"   corrected  by 30 samples without probes; JSON, CSV and HTML contain "
 		"the standard errors\n");
 	t->mode = MODE_SAMPLE;
 	t->estimate.before = 0;
