@@ -36,6 +36,11 @@ static double effective_marks(const struct evidence_marked *m)
 	return evidence_effective(m->marks, m->all_marks, m->m2);
 }
 
+double progress_windows(const struct evidence *e)
+{
+	return effective_marks(&e->progress.marked);
+}
+
 double progress_factor(const struct evidence *e, double *ret_error, double *ret_common)
 {
 	const struct evidence_marked *m = &e->progress.marked;

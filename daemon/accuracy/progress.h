@@ -21,6 +21,9 @@ struct evidence_func;
  */
 double progress_factor(const struct evidence *e, double *ret_error, double *ret_common);
 
+/* The number of windows that show as much as those in which marks were counted; 0: none */
+double progress_windows(const struct evidence *e);
+
 /* The variance between windows of a function's calls, unscaled, if they are scaled by marks. */
 double progress_variance(const struct evidence *e, const struct evidence_func *f);
 

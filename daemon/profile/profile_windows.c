@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "accuracy/progress.h"
 #include "base/array.h"
 #include "profile/profile_priv.h"
 
@@ -70,11 +71,13 @@ bool profile_makes_calls(const struct profile *p, uint32_t tid)
 
 /*
  * Whether the threads' calls and marks in windows are distributed alike. If one thread makes the calls and
- * another passes the marks, then windows, in which the first is slower, show too few calls per mark.
+ * another passes the marks, then windows, in which the first is slower, show too few calls per mark. The threads
+ * of a pool differ by chance: a thread with a share p of n windows has one of p +- sqrt(p (1 - p) / n) of either.
  */
 static bool marks_are_alike(const struct profile *p)
 {
-	double shown = 0, marks = 0, apart = 0;
+	const double n = progress_windows(&p->evidence);
+	double shown = 0, marks = 0, apart = 0, chance = 0;
 
 	for (uint32_t i = 0; i < p->threads.n; i++) {
 		const struct thread *th = p->threads.v[i];
@@ -84,10 +87,12 @@ static bool marks_are_alike(const struct profile *p)
 	}
 	for (uint32_t i = 0; i < p->threads.n && shown > 0 && marks > 0; i++) {
 		const struct thread *th = p->threads.v[i];
+		const double a = (double)th->shown / shown, b = (double)th->marks / marks;
 
-		apart += fabs((double)th->shown / shown - (double)th->marks / marks);
+		apart += fabs(a - b) / 2;
+		chance += n > 0 ? sqrt((a * (1 - a) + b * (1 - b)) / n) / 2 : 0;
 	}
-	return shown > 0 && marks > 0 && apart / 2 < MARKS_APART;
+	return shown > 0 && marks > 0 && apart < MARKS_APART + chance;
 }
 
 void profile_count_marks(struct profile *p, bool on)

@@ -326,8 +326,8 @@ Test(windows, whole_calls_of_stretches)
 
 /* Marks --------------------------------------------------------------------------------- */
 
-/* Two threads make 3 and 1 of 4 calls in a window, and pass these numbers of marks. */
-static double usable_marks(unsigned int first, unsigned int second)
+/* Two threads make 3 and 1 of 4 calls in so many windows, and pass these numbers of marks. */
+static double usable_marks(unsigned int first, unsigned int second, double windows)
 {
 	_cleanup_(profile_freep) struct profile *p = profile_new(NULL, NULL, NULL);
 	const unsigned int calls[] = {300, 100}, marks[] = {first, second};
@@ -348,6 +348,8 @@ static double usable_marks(unsigned int first, unsigned int second)
 	for (e.tid = 1; e.tid <= 2; e.tid++)
 		for (unsigned int i = 0; i < marks[e.tid - 1]; i++, e.ts++)
 			profile_event(p, &e);
+	p->evidence.progress.marked.marks = p->evidence.progress.marked.all_marks = 1;
+	p->evidence.progress.marked.m2 = windows > 0 ? 1 / windows : 0;
 	profile_set_marks(p, 5000);
 	return p->evidence.progress.marked.total;
 }
@@ -355,11 +357,22 @@ static double usable_marks(unsigned int first, unsigned int second)
 /* Marks do not scale the calls of other threads than those that pass them. */
 Test(windows, marks_of_other_threads)
 {
-	cr_assert_eq(usable_marks(30, 10), 5000);
-	cr_assert_eq(usable_marks(28, 12), 5000);
-	cr_assert_eq(usable_marks(24, 16), 0);
-	cr_assert_eq(usable_marks(36, 4), 0);
-	cr_assert_eq(usable_marks(0, 40), 0);
-	cr_assert_eq(usable_marks(0, 0), 0);
+	cr_assert_eq(usable_marks(30, 10, 1000), 5000);
+	cr_assert_eq(usable_marks(28, 12, 1000), 5000);
+	cr_assert_eq(usable_marks(24, 16, 1000), 0);
+	cr_assert_eq(usable_marks(36, 4, 1000), 0);
+	cr_assert_eq(usable_marks(0, 40, 1000), 0);
+	cr_assert_eq(usable_marks(0, 0, 1000), 0);
+	check_no_leaks();
+}
+
+/* Threads of a pool are in windows by chance, so few windows show no difference between them. */
+Test(windows, marks_of_a_pool)
+{
+	cr_assert_eq(usable_marks(24, 16, 30), 5000);
+	cr_assert_eq(usable_marks(36, 4, 30), 5000);
+	cr_assert_eq(usable_marks(16, 24, 30), 0);
+	cr_assert_eq(usable_marks(0, 40, 10), 0);
+	cr_assert_eq(usable_marks(24, 16, 0), 0);
 	check_no_leaks();
 }
