@@ -157,3 +157,12 @@ struct cost cost_scaled(const struct cost *c, double scale)
 	}
 	return ret;
 }
+
+uint64_t cost_taken(const struct cost *c, const struct cost_ends *own,
+		    const struct cost_ends *callees)
+{
+	return own->calls * c->after[COST_ENTER] + own->leaves * c->before[COST_LEAVE] +
+	       own->yields * c->before[COST_YIELD] + callees->calls * c->before[COST_ENTER] +
+	       callees->leaves * c->after[COST_LEAVE] + callees->yields * c->after[COST_YIELD] +
+	       callees->instants * (c->before[COST_ENTER] + c->after[COST_ENTER]);
+}

@@ -110,6 +110,18 @@ static inline double cost_enter(const struct cost *c)
 	return cost_hit(c, COST_ENTER);
 }
 
+/* Numbers of events of a context. instants: calls of C functions without an end event */
+struct cost_ends {
+	uint64_t calls, leaves, yields, instants;
+};
+
+/*
+ * Returns the probes' part of a context's own time, ns, by its own events and by those of its callees. They
+ * are as if of the context's callees if it has no events of its own (`own` twice).
+ */
+uint64_t cost_taken(const struct cost *c, const struct cost_ends *own,
+		    const struct cost_ends *callees);
+
 /* c with all costs multiplied by scale. latency_ps stays: it belongs to the original measurement. */
 struct cost cost_scaled(const struct cost *c, double scale);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Chooses marks: opcodes that the target executes rarely enough to count each execution all the time, and
- * often enough to measure its progress. Windows need them, see accuracy/progress.h, and expensive traces,
+ * often enough to measure its progress. Windows need them, see accuracy/calls.h, and expensive traces,
  * see session/pace.h. Pure: the caller attaches the marks, waits and reads their counts.
  *
  * First all opcodes' marks are attached for a moment, which shows the frequent ones. The others are then
