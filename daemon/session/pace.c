@@ -8,8 +8,8 @@
 #include "snapshot/snapshot.h"
 
 /* Marks may be chosen for this long, and are then counted, in readings, for at most this long. */
-#define CHOOSE_NS  UINT64_C(600000000)
 #define MEASURE_NS UINT64_C(1200000000)
+#define CHOOSE_NS  (MEASURE_NS / 2)
 #define READING_NS UINT64_C(15000000)
 #define TURN_NS	   UINT64_C(2000000)
 /*
@@ -24,8 +24,6 @@
 #define CPU_LEAST  30e6
 #define HITS_LEAST 100.0
 #define READINGS   4
-/* Marks are given up if they take this part of a moment of a trace, which costs more than 30 %. */
-#define SUDDEN 0.1
 /* After the trace, a process that has used less than CPU_LEAST by then has nothing to do. */
 #define IDLE_AFTER_NS UINT64_C(200000000)
 /* The relative error of a steady program: the machine is not equally fast all the time */
@@ -38,7 +36,7 @@ static void read_cpu(struct pace *p)
 
 static uint64_t hits_of(const struct pace *p)
 {
-	return choosing_kept_hits(&p->choosing, p->probe);
+	return progress_hits(&p->progress, p->probe);
 }
 
 /* ---- the arithmetic ---- */
@@ -52,7 +50,8 @@ void pace_add(struct pace *p, uint64_t cpu_ns, uint64_t hits)
 {
 	struct pace_readings *r = readings_of(p);
 	const double h = (double)(hits - p->last_hits);
-	const double c = fmax(0, (double)(cpu_ns - p->last_cpu_ns) - p->choosing.marks.hit_ns * h);
+	const double c =
+		fmax(0, (double)(cpu_ns - p->last_cpu_ns) - p->progress.marks.of.hit_ns * h);
 
 	p->last_cpu_ns = cpu_ns;
 	p->last_hits = hits;
@@ -117,14 +116,14 @@ void pace_begin(struct pace *p, struct probe *probe, pid_t pid, uint32_t nmarks,
 	*p = (struct pace){
 		.probe = probe, .pid = pid, .until_ns = clock_monotonic_ns() + CHOOSE_NS};
 	read_cpu(p);
-	marks_begin_beside(&p->choosing.marks, nmarks, hit_ns, SUDDEN);
+	progress_begin(&p->progress, NULL, &(struct marks_opts){nmarks, hit_ns, 0});
 }
 
 static void begin_measuring(struct pace *p)
 {
 	p->measuring = true;
 	p->until_ns = clock_monotonic_ns() + MEASURE_NS;
-	p->last_cpu_ns = p->choosing.marks.cpu_ns;
+	p->last_cpu_ns = p->progress.marks.cpu_ns;
 	p->last_hits = 0;
 }
 
@@ -133,14 +132,14 @@ static void go_on(struct pace *p)
 	read_cpu(p);
 	if (p->measuring)
 		pace_add(p, p->cpu_ns, hits_of(p));
-	else if (!choosing_waits(&p->choosing, p->cpu_ns) &&
-		 choosing_turn(&p->choosing, p->probe, p->pid, true))
+	else if (progress_chooses(&p->progress, p->cpu_ns) &&
+		 progress_turn(&p->progress, p->probe, p->pid, true))
 		begin_measuring(p);
 }
 
 uint64_t pace_turn(struct pace *p)
 {
-	const struct marks *m = &p->choosing.marks;
+	const struct marks *m = &p->progress.marks;
 
 	if (p->ending)
 		return probe_marks_released(p->probe) ? 0 : TURN_NS;
@@ -160,7 +159,7 @@ uint64_t pace_turn(struct pace *p)
 void pace_again_begin(struct pace *p)
 {
 	if (!p->known || p->counting || p->again ||
-	    !choosing_attach(&p->choosing, p->probe, p->pid))
+	    !progress_attach(&p->progress, p->probe, p->pid))
 		return;
 	p->again = true;
 	p->ending = false;
@@ -220,7 +219,7 @@ void pace_start(struct pace *p, struct probe *probe)
 	if (!p->known)
 		return;
 	p->probe = probe;
-	if (!choosing_attach(&p->choosing, probe, p->pid)) {
+	if (!progress_attach(&p->progress, probe, p->pid)) {
 		pace_forget(p);
 		return;
 	}
@@ -254,16 +253,12 @@ void pace_clear(struct pace *p)
 		begin_counting(p);
 }
 
-/* A trace makes marks rare, which does not matter. */
 void pace_check(struct pace *p)
 {
-	uint64_t counts[PYP_MARKS];
-
 	if (!p->counting)
 		return;
 	read_cpu(p);
-	probe_marks_read(p->probe, counts);
-	if (!marks_too_many(&p->choosing.marks, clock_monotonic_ns(), p->cpu_ns, counts))
+	if (!progress_unfit(&p->progress, p->probe, p->cpu_ns))
 		return;
 	pace_forget(p);
 	probe_marks_release(p->probe);
@@ -284,5 +279,5 @@ double pace_marks_ns(const struct pace *p)
 	double hits, ns;
 
 	add_counted(p, &hits, &ns);
-	return p->choosing.marks.hit_ns * hits;
+	return p->progress.marks.of.hit_ns * hits;
 }

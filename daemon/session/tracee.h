@@ -12,11 +12,11 @@
 #include "probe/probe.h"
 #include "python/python.h"
 #include "session/breaker.h"
-#include "session/choosing.h"
 #include "session/collector.h"
 #include "session/counting.h"
 #include "session/reference.h"
 #include "session/pace.h"
+#include "session/progress.h"
 #include "session/session.h"
 #include "session/strangers.h"
 #include "session/survey.h"
@@ -63,9 +63,8 @@ struct windowed {
 	/* When the window was closed, while its records are still being read; 0: they are not. */
 	uint64_t closed_ns, closed_cpu_ns, closed_traps;
 	uint64_t closed_at;	  /* bytes that had been written to the ring then */
-	struct choosing choosing; /* its opcodes are the tracee's */
+	struct progress progress; /* its opcodes are the tracee's */
 	unsigned int marks_given_up;
-	bool marks_are_unfit;
 	uint64_t marks_cleared; /* kept marks' hits at the last clear */
 };
 

@@ -357,7 +357,7 @@ static void windowed_halt(struct tracee *t)
 		count_gap(t, now);
 	}
 	windowed_marks_report(t);
-	choosing_end(&w->choosing);
+	progress_end(&w->progress);
 	probe_detach(t->probe);
 	tracee_drain_all(t);
 	profile_end(t->profile, now);
@@ -451,7 +451,7 @@ static uint64_t windowed_due_us(const struct tracee *t)
 	if (windowed_marks_choosing(t))
 		return windowed_marks_due_us(t);
 	due = windows_due(&t->windowed.ctl, tracee_now()) / 1000;
-	return t->windowed.choosing.marks.state == MARKS_KEPT && due > MARKS_LOOK_US ? MARKS_LOOK_US
+	return t->windowed.progress.marks.state == MARKS_KEPT && due > MARKS_LOOK_US ? MARKS_LOOK_US
 										     : due;
 }
 

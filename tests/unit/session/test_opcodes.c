@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What processes of a program know of its opcodes: one finds it out, the others wait for that. */
 #include "harness/test.h"
-#include "session/opcodes.h"
+#include "session/progress.h"
 
 static const uint8_t some[] = {3, 5, 8};
 
