@@ -268,7 +268,7 @@ static int reconcile(const struct work *w)
 		if (t->beside.trace.of && t->corrected)
 			r = reconcile_target(s, t, w->taken);
 		else if (t->mode == MODE_COUNT && t->estimate.samples)
-			r = reconcile_counted(s, t);
+			r = reconcile_target(s, t, NULL);
 		t->beside = (struct snapshot_beside){0};
 	}
 	return r;
