@@ -14,7 +14,6 @@
 #include "session/breaker.h"
 #include "session/collector.h"
 #include "session/counting.h"
-#include "session/reference.h"
 #include "session/pace.h"
 #include "session/progress.h"
 #include "session/session.h"
