@@ -66,8 +66,8 @@ double cost_undisturbed(double cold_ns, double n, double ns, double times);
 double cost_cold_slowdown(double cold_ns, double n, double ns);
 double cost_cold_slope(double cold_ns, double n, double ns);
 /*
- * How far off that is: relative deviations from the mean of the cost of a function's hits, and of its slowdown
- * (16 programs, 3.11.2).
+ * How far off that is: relative deviations from the mean of the cost of a function's hits, and so of all hits if a
+ * program is in few functions; and of a function's slowdown (16 programs, 3.11.2).
  */
 #define COST_APART  0.15
 #define COST_DIFFER 0.4
