@@ -111,7 +111,10 @@ static double own_of(const struct calls_row *r, const struct calls_given *g, dou
 	const double left = fmax(0, r->cpu - taken);
 	const double own = cost_undisturbed(cost_cold(hit), n, fmax(left - each, 0), 1);
 
-	/* See cost.h: all of that may be wrong. */
+	/*
+	 * See cost.h: all of that may be wrong. Of short intervals, `own` is less wrong than what is left; but as the
+	 * cost of hits is wrong everywhere in the same direction, they are not to decide.
+	 */
 	*ret_variance = square(hypot(COST_APART, g->error) * taken) +
 			square(COST_DIFFER * (left - own)) +
 			square(cost_cold_error(cost_cold(hit), n, own));

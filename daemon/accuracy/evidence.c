@@ -78,39 +78,42 @@ void evidence_clear(struct evidence *e)
 
 /* ---- allocation: elements that have not been used are all 0 ---- */
 
-#define FIRST 256u
-
-static int reserve(void *array, uint32_t *cap, uint32_t need, size_t size)
-{
-	void **v = array, *grown = need ? array_room(*v, cap, need, FIRST, size) : *v;
-
-	if (need && !grown)
-		return -ENOMEM;
-	*v = grown;
-	return 0;
-}
-
 static int reserve_nodes(struct evidence *e, const struct calltree *tree)
 {
-	if (reserve(&e->nodes, &e->cap, tree->n, sizeof(*e->nodes)))
+	struct evidence_node *v =
+		array_room(e->nodes, &e->cap, tree->n + 1, ARRAY_FIRST, sizeof(*v));
+
+	if (!v)
 		return -ENOMEM;
+	e->nodes = v;
 	e->n = tree->n > e->n ? tree->n : e->n;
 	return 0;
 }
 
 static int reserve_funcs(struct evidence *e, uint32_t n)
 {
-	if (reserve(&e->funcs, &e->funcs_cap, n, sizeof(*e->funcs)))
+	struct evidence_func *v =
+		array_room(e->funcs, &e->funcs_cap, n + 1, ARRAY_FIRST, sizeof(*v));
+
+	if (!v)
 		return -ENOMEM;
+	e->funcs = v;
 	e->nfuncs = n > e->nfuncs ? n : e->nfuncs;
 	return 0;
 }
 
 static int reserve_last(struct evidence_last *last, uint32_t nodes, uint32_t funcs)
 {
-	if (reserve(&last->nodes, &last->cap, nodes, sizeof(*last->nodes)))
+	void *v = array_room(last->nodes, &last->cap, nodes + 1, ARRAY_FIRST, sizeof(*last->nodes));
+
+	if (!v)
 		return -ENOMEM;
-	return reserve(&last->funcs, &last->funcs_cap, funcs, sizeof(*last->funcs));
+	last->nodes = v;
+	v = array_room(last->funcs, &last->funcs_cap, funcs + 1, ARRAY_FIRST, sizeof(*last->funcs));
+	if (!v)
+		return -ENOMEM;
+	last->funcs = v;
+	return 0;
 }
 
 /* ---- the last window ---- */

@@ -9,8 +9,6 @@
 
 #include "base/array.h"
 
-#define FIRST 256u
-
 void wholes_deinit(struct wholes *w)
 {
 	free(w->v);
@@ -29,7 +27,7 @@ static struct wholes_node *reserve(struct wholes *w, uint32_t node)
 	struct wholes_node *v = w->v;
 
 	if (node >= w->cap)
-		v = array_room(v, &w->cap, node + 1, FIRST, sizeof(*v));
+		v = array_room(v, &w->cap, node + 1, ARRAY_FIRST, sizeof(*v));
 	if (!v)
 		return NULL;
 	w->v = v;
@@ -80,7 +78,7 @@ static void close_call(struct wholes *w, struct thread_whole *c, bool whole)
 
 		c->first = n->next;
 		if (whole && !n->touched) {
-			touched = array_room(touched, &w->touched_cap, w->ntouched + 1, FIRST,
+			touched = array_room(touched, &w->touched_cap, w->ntouched + 1, ARRAY_FIRST,
 					     sizeof(*touched));
 			if (touched) {
 				w->touched = touched;

@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-/* A scale outside this range is a measuring error, not a busy machine. */
-#define SCALE_MIN 0.25
+/* A scale above this, or below its inverse, is a measuring error, not a busy machine. */
 #define SCALE_MAX 4.0
 
 /*
@@ -33,9 +32,7 @@ double cost_scale(const struct cost *c, uint64_t latencies_ns, uint64_t latencie
 	if (!c->known || !c->latency_ps || latencies < COST_LATENCIES)
 		return 1;
 	scale = 1e3 * (double)latencies_ns / (double)latencies / c->latency_ps;
-	if (scale < SCALE_MIN)
-		return SCALE_MIN;
-	return scale > SCALE_MAX ? SCALE_MAX : scale;
+	return fmin(SCALE_MAX, fmax(1 / SCALE_MAX, scale));
 }
 
 static uint32_t scaled(uint32_t ns, double scale)

@@ -13,8 +13,6 @@
 /* The share of a stretch's CPU time that its probes may take, so that times of calls are taken from it */
 #define LIGHT 0.2
 
-#define TAIL_FIRST 256u
-
 /* Share of calls that may be made by other threads than those that pass as many marks */
 #define MARKS_APART 0.1
 
@@ -136,7 +134,7 @@ bool profile_tail_begin(struct profile *p, uint64_t ts)
 			timing_charge(tree, p->threads.v[i], ts);
 	n = calltree_ntouched(tree);
 	if (n)
-		v = array_room(v, &p->tail.cap, n, TAIL_FIRST, sizeof(*v));
+		v = array_room(v, &p->tail.cap, n, ARRAY_FIRST, sizeof(*v));
 	if (n && !v)
 		return false;
 	p->tail.shown = v;

@@ -95,11 +95,6 @@ struct forecast forecast_of(const struct forecast_reading *r)
 	return f;
 }
 
-static double smaller(double a, double b)
-{
-	return a < b ? a : b;
-}
-
 static double cost_of_samples(uint32_t rate)
 {
 	return (double)COST_SAMPLE_NS * rate / 1e9;
@@ -112,7 +107,7 @@ double forecast_cost(const struct forecast *f, const struct target_opts *o)
 	if (!f->known || o->mode.mode == MODE_SAMPLE)
 		return o->mode.mode == MODE_SAMPLE ? samples : 0;
 	if (target_opts_limit(o))
-		return smaller(f->trace, (double)target_opts_limit(o) / 100);
+		return fmin(f->trace, (double)target_opts_limit(o) / 100);
 	return (o->mode.mode == MODE_COUNT ? f->count : f->trace) + samples;
 }
 

@@ -446,13 +446,7 @@ static void windowed_interrupt(struct tracee *t, uint64_t ts)
 
 static uint64_t windowed_due_us(const struct tracee *t)
 {
-	uint64_t due;
-
-	if (windowed_marks_choosing(t))
-		return windowed_marks_due_us(t);
-	due = windows_due(&t->windowed.ctl, tracee_now()) / 1000;
-	return t->windowed.progress.marks.state == MARKS_KEPT && due > MARKS_LOOK_US ? MARKS_LOOK_US
-										     : due;
+	return windowed_marks_due_us(t, windows_due(&t->windowed.ctl, tracee_now()) / 1000);
 }
 
 static void windowed_account(struct tracee *t)

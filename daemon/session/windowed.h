@@ -15,15 +15,9 @@ void windowed_marks_begin(struct tracee *t);
  * while none is open, when the gap so far is in the profile.
  */
 bool windowed_marks_turn(struct tracee *t);
-/* Returns whether marks are being chosen. due: then, in how many us windowed_marks_turn is to be called. */
-#define MARKS_TURN_US 500
-bool windowed_marks_choosing(const struct tracee *t);
-uint64_t windowed_marks_due_us(const struct tracee *t);
-/*
- * Returns whether marks are to be given up; an open window is to be closed then. How often it is to be
- * called at least while marks are kept:
- */
-#define MARKS_LOOK_US 20000
+/* Returns in how many us windowed_turn() is to be called for them, at most `due`. */
+uint64_t windowed_marks_due_us(const struct tracee *t, uint64_t due);
+/* Returns whether marks are to be given up; an open window is to be closed then. */
 bool windowed_marks_unfit(struct tracee *t);
 /* Passes the number of marks to the profile, before a snapshot or the end. */
 void windowed_marks_report(struct tracee *t);

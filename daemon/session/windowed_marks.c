@@ -7,6 +7,9 @@
 #include "session/windowed.h"
 
 #define GIVE_UP_MAX 5
+/* How often to look after marks: while they are being chosen; while they are kept, or not paid for yet */
+#define TURN_US 500
+#define LOOK_US 20000
 /*
  * Choosing takes some thousand hits, and as long as the marks are attached and detached, the program is in them most
  * of the time. Where hits took 4.8 us, that was 80 ms of a second, in pieces of up to 25 ms, which requests to a
@@ -21,17 +24,18 @@ struct others {
 	uint64_t marks;
 };
 
-bool windowed_marks_choosing(const struct tracee *t)
+static bool is_choosing(const struct tracee *t)
 {
 	return !t->windowed.ctl.open && progress_chooses(&t->windowed.progress, t->cpu_ns);
 }
 
-uint64_t windowed_marks_due_us(const struct tracee *t)
+uint64_t windowed_marks_due_us(const struct tracee *t, uint64_t due)
 {
 	const struct windowed *w = &t->windowed;
-	const bool pays = w->progress.next && !windows_affords(&w->ctl);
 
-	return pays ? MARKS_LOOK_US : MARKS_TURN_US;
+	if (is_choosing(t))
+		return w->progress.next && !windows_affords(&w->ctl) ? LOOK_US : TURN_US;
+	return w->progress.marks.state == MARKS_KEPT && due > LOOK_US ? LOOK_US : due;
 }
 
 /* Of the processes that have executed this program: tracee_fork shares them. */
@@ -116,7 +120,7 @@ bool windowed_marks_turn(struct tracee *t)
 
 	if (windowed_marks_unfit(t))
 		give_up(t);
-	if (!windowed_marks_choosing(t))
+	if (!is_choosing(t))
 		return false;
 	if (progress_turn(&w->progress, t->probe, t->target->pid, windows_affords(&w->ctl))) {
 		probe_marks_forget_threads(t->probe);

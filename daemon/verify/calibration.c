@@ -22,8 +22,7 @@ struct calibration {
 	struct cost cost, answer;
 };
 
-/* Weight of a new measurement; number of initial measurements, and their time limit */
-#define LEARN	     0.25
+/* Number of initial measurements, and their time limit. A later one weighs as if it were one more. */
 #define FIRST	     3u
 #define FIRST_MAX_NS UINT64_C(1500000000)
 
@@ -34,7 +33,7 @@ static struct cost learn_cost(const struct verify_opts *o)
 
 	if (c.known && c.latency_ps) {
 		measured = measure_cost(o);
-		return cost_learn(&c, &measured, LEARN);
+		return cost_learn(&c, &measured, 1.0 / (FIRST + 1));
 	}
 	c = measure_cost(o);
 	for (unsigned int n = 2; n <= FIRST && clock_monotonic_ns() - begun < FIRST_MAX_NS; n++) {
