@@ -3,6 +3,7 @@
 #include "session/survey.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -131,20 +132,24 @@ uint64_t reference_take(struct reference *r, struct profile *p)
 /* ---- the survey ---- */
 
 struct survey {
-	struct survey_of of; /* times: intervals left */
-	bool on;	     /* the probes are attached, for one interval */
-	bool of_yields;	     /* this is the last interval, which traces yields */
+	struct survey_of of;	/* times: intervals left */
+	bool on;		/* the probes are attached, for one interval */
+	bool of_yields;		/* this is the last interval, which traces yields */
+	uint64_t calls, yields; /* in it */
 	struct probe *probe;
 	struct forecast_reading reading;
 };
 
 static void on_record(void *ctx, const void *data, size_t size)
 {
-	struct forecast_reading *r = ctx;
+	struct survey *s = ctx;
 	struct event e;
 
-	if (decode_event(data, size, &e) == DECODE_OK)
-		r->samples += is_sample(&e);
+	if (decode_event(data, size, &e) != DECODE_OK)
+		return;
+	s->reading.samples += is_sample(&e);
+	s->calls += e.type == PYP_REC_ENTER || e.type == PYP_REC_THROW;
+	s->yields += e.type == PYP_REC_YIELD;
 }
 
 static int add_calls(const struct probe *p, struct forecast_reading *r)
@@ -158,23 +163,6 @@ static int add_calls(const struct probe *p, struct forecast_reading *r)
 		probe_counts_drop(p, &counts[i].edge);
 	}
 	return err;
-}
-
-/* ---- where yields are single-stepped ---- */
-
-struct traced {
-	uint64_t calls, yields;
-};
-
-static void on_call(void *ctx, const void *data, size_t size)
-{
-	struct traced *t = ctx;
-	struct event e;
-
-	if (decode_event(data, size, &e) != DECODE_OK)
-		return;
-	t->calls += e.type == PYP_REC_ENTER || e.type == PYP_REC_THROW;
-	t->yields += e.type == PYP_REC_YIELD;
 }
 
 static bool yields_are_stepped(const struct plan *plan)
@@ -229,7 +217,7 @@ static int read_counted(struct survey *s, struct diag *diag)
 	if (probe_samples(s->probe) <= 0)
 		return diag_set(diag, -EOPNOTSUPP, PYP_EXIT_FAILURE, NULL,
 				"the kernel refuses the sampling timers");
-	(void)probe_drain(s->probe, SIZE_MAX, on_record, r);
+	(void)probe_drain(s->probe, SIZE_MAX, on_record, s);
 	traps = probe_trap_samples(s->probe);
 	r->of_probes = traps.in_kernel + traps.after;
 	return add_calls(s->probe, r);
@@ -237,11 +225,9 @@ static int read_counted(struct survey *s, struct diag *diag)
 
 static void read_yields(struct survey *s)
 {
-	struct traced t = {0};
-
-	(void)probe_drain(s->probe, 0, on_call, &t);
-	if (t.calls)
-		s->reading.yields = t.yields < t.calls ? (double)t.yields / (double)t.calls : 1;
+	(void)probe_drain(s->probe, 0, on_record, s);
+	if (s->calls)
+		s->reading.yields = fmin(1, (double)s->yields / (double)s->calls);
 }
 
 /* Counting does not observe how calls end, so one more interval is traced. */
