@@ -75,40 +75,48 @@
 #define SLOWEST		6.0  /* maximum slowdown factor of a program, apart from its hits */
 #define TOTALS		90   /* number of totals to try, from 1 to 1 / SLOWEST */
 
-double reconcile_scale(double cpu, double taken, double samples, double period_ns)
-{
-	double of_trace = square(COST_APART * taken),
-	       of_samples = (samples + 0.5) * square(period_ns);
-	double both = of_trace + of_samples, own, k;
-
-	if (taken <= 0 || samples <= 0)
-		return 1;
-	own = (of_trace * samples * period_ns + of_samples * fmax(0, cpu - taken)) / both;
-	k = (cpu - own) / taken;
-	return k < 1 / MOST ? 1 / MOST : k > MOST ? MOST : k;
-}
-
-/* ---- while it was traced ----------------------------------------------------------------- */
-
-/* A time from the trace and from the samples during it. */
 struct measured {
 	double ns, variance;
 };
 
+/* Weighted by precision; b if both are exact. */
+static struct measured mean_of(struct measured a, struct measured b)
+{
+	double both = a.variance + b.variance;
+
+	if (both <= 0)
+		return b;
+	return (struct measured){
+		.ns = (a.ns * b.variance + b.ns * a.variance) / both,
+		.variance = a.variance * b.variance / both,
+	};
+}
+
+double reconcile_scale(double cpu, double taken, double samples, double period_ns)
+{
+	const struct measured of_trace = {fmax(0, cpu - taken), square(COST_APART * taken)},
+			      of_samples = {samples * period_ns,
+					    (samples + 0.5) * square(period_ns)};
+	double k;
+
+	if (taken <= 0 || samples <= 0)
+		return 1;
+	k = (cpu - mean_of(of_trace, of_samples).ns) / taken;
+	return fmin(MOST, fmax(1 / MOST, k));
+}
+
+/* ---- while it was traced ----------------------------------------------------------------- */
+
+/* By the trace and by the samples during it */
 static struct measured while_traced(const struct reconcile *r, const struct reconcile_row *row,
 				    bool sampled)
 {
-	double samples = row->samples * r->period_ns, of_trace = square(COST_APART * row->taken);
+	const struct measured of_trace = {row->own, square(COST_APART * row->taken)};
+	const double samples = row->samples * r->period_ns;
 	/* The average of both: a function without samples may still have used time. */
-	double of_samples = ((row->own + samples) / 2 + r->period_ns / 2) * r->period_ns;
-	double both = of_samples + of_trace;
+	const double variance = ((row->own + samples) / 2 + r->period_ns / 2) * r->period_ns;
 
-	if (!sampled || both <= 0)
-		return (struct measured){row->own, of_trace};
-	return (struct measured){
-		.ns = (of_samples * row->own + of_trace * samples) / both,
-		.variance = of_samples * of_trace / both,
-	};
+	return sampled ? mean_of((struct measured){samples, variance}, of_trace) : of_trace;
 }
 
 /* ---- the slowdown ------------------------------------------------------------------------ */
@@ -287,18 +295,6 @@ static struct slowdown fit_slowdown(const struct reconcile *r, const struct reco
 	s.each = fmax(0, (e * tt - t * et) / (ee * tt - et * et));
 	s.times = fmax(0, (t - et * s.each) / tt);
 	return s;
-}
-
-static struct measured mean_of(struct measured a, struct measured b)
-{
-	double both = a.variance + b.variance;
-
-	if (both <= 0)
-		return b;
-	return (struct measured){
-		.ns = (a.ns * b.variance + b.ns * a.variance) / both,
-		.variance = a.variance * b.variance / both,
-	};
 }
 
 /*
