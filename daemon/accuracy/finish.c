@@ -38,9 +38,11 @@
 
 struct work {
 	struct snapshot *s;
-	struct cost_ends *callees; /* per node: sums over its children */
-	uint64_t *below;	   /* per node: cost of all its events, including descendants */
-	uint64_t *taken;	   /* per node: the amount subtracted, or that would have been */
+	struct below {
+		struct cost_ends callees; /* sums over its children */
+		uint64_t cost;		  /* of all its events, including descendants */
+	} * below;			  /* per node */
+	uint64_t *taken; /* per node: the amount subtracted, or that would have been */
 	struct snapshot_target **target; /* per thread; NULL: its cost is unknown */
 };
 
@@ -76,7 +78,8 @@ static uint64_t node_cost(const struct work *w, uint32_t i)
 
 	if (!t)
 		return 0;
-	return cost_taken(&t->cost, &own, is_pseudo(w->s, &w->s->nodes[i]) ? &own : &w->callees[i]);
+	return cost_taken(&t->cost, &own,
+			  is_pseudo(w->s, &w->s->nodes[i]) ? &own : &w->below[i].callees);
 }
 
 static void take(uint64_t *from, uint64_t n)
@@ -112,7 +115,7 @@ static void correct_extreme(uint64_t *min, uint64_t *max, uint64_t mean, uint64_
 static void correct_extremes(const struct work *w, uint32_t i)
 {
 	struct snapshot_node *n = &w->s->nodes[i];
-	uint64_t mean = n->calls ? w->below[i] / n->calls : 0;
+	uint64_t mean = n->calls ? w->below[i].cost / n->calls : 0;
 	uint64_t least = least_cost(&target_of(w, i)->cost);
 
 	for (int c = 0; c < SNAPSHOT_CLOCKS && mean; c++)
@@ -156,24 +159,27 @@ static void find_targets(struct work *w)
 }
 
 /* Parents come first, so a backward loop visits every node after its children. */
-static void count_callees(struct work *w)
+static void count_below(struct work *w)
 {
 	struct snapshot *s = w->s;
 
+	memset(w->below, 0, s->nnodes * sizeof(*w->below));
 	for (uint32_t i = s->nnodes; i-- > 0;) {
 		const struct snapshot_node *n = &s->nodes[i];
 		struct cost_ends own = ends_of(s, n);
+		struct below *parent;
 
-		w->below[i] += node_cost(w, i);
+		w->below[i].cost += node_cost(w, i);
 		if (n->parent == SNAPSHOT_NONE)
 			continue;
-		w->below[n->parent] += w->below[i];
+		parent = &w->below[n->parent];
+		parent->cost += w->below[i].cost;
 		if (is_pseudo(s, n))
 			continue;
-		w->callees[n->parent].calls += own.calls;
-		w->callees[n->parent].leaves += own.leaves;
-		w->callees[n->parent].yields += own.yields;
-		w->callees[n->parent].instants += own.instants;
+		parent->callees.calls += own.calls;
+		parent->callees.leaves += own.leaves;
+		parent->callees.yields += own.yields;
+		parent->callees.instants += own.instants;
 	}
 }
 
@@ -251,12 +257,6 @@ static int bound_minima(struct snapshot *s)
 	return 0;
 }
 
-static void forget_callees(struct work *w)
-{
-	memset(w->callees, 0, w->s->nnodes * sizeof(*w->callees));
-	memset(w->below, 0, w->s->nnodes * sizeof(*w->below));
-}
-
 static int reconcile(const struct work *w)
 {
 	struct snapshot *s = w->s;
@@ -328,7 +328,7 @@ static int correct_coros(const struct work *w)
 		for (uint32_t k = s->nodes[i].func == SNAPSHOT_NONE ? 0 : first[s->nodes[i].func];
 		     k; k = next[k - 1])
 			if (runs_in(s, &s->nodes[i], &s->coros[k - 1]) && target_of(w, i)) {
-				cost[k - 1] += w->below[i];
+				cost[k - 1] += w->below[i].cost;
 				least[k - 1] = least_cost(&target_of(w, i)->cost);
 			}
 	for (uint32_t i = 0; i < s->ncoros; i++)
@@ -338,21 +338,19 @@ static int correct_coros(const struct work *w)
 
 int snapshot_correct(struct snapshot *s)
 {
-	_cleanup_free_ struct cost_ends *callees = calloc((size_t)s->nnodes + 1, sizeof(*callees));
-	_cleanup_free_ uint64_t *below = calloc((size_t)s->nnodes + 1, sizeof(*below));
+	_cleanup_free_ struct below *below = calloc((size_t)s->nnodes + 1, sizeof(*below));
 	_cleanup_free_ struct snapshot_target **target =
 		calloc((size_t)s->nthreads + 1, sizeof(*target));
 	_cleanup_free_ uint64_t *taken = calloc((size_t)s->nnodes + 1, sizeof(*taken));
-	struct work w = {s, callees, below, taken, target};
+	struct work w = {s, below, taken, target};
 	int r;
 
-	if (!callees || !below || !target || !taken)
+	if (!below || !target || !taken)
 		return -ENOMEM;
 	find_targets(&w);
-	count_callees(&w);
+	count_below(&w);
 	scale_costs(&w);
-	forget_callees(&w);
-	count_callees(&w);
+	count_below(&w);
 	for (uint32_t i = 0; i < s->nnodes; i++) {
 		const struct snapshot_target *t = target_of(&w, i);
 
@@ -365,8 +363,7 @@ int snapshot_correct(struct snapshot *s)
 	}
 	r = reconcile(&w);
 	add_rest(s);
-	forget_callees(&w);
-	count_callees(&w);
+	count_below(&w);
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		if (target_of(&w, i))
 			correct_extremes(&w, i);
