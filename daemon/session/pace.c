@@ -201,16 +201,18 @@ void pace_again_discard(struct pace *p)
 
 /* ---- during the trace ---- */
 
-static void begin_counting(struct pace *p)
+/* Adds what the process has reached by now, or subtracts it: counting ends, or begins. */
+static void add_now(struct pace *p, double sign)
 {
 	read_cpu(p);
-	p->begun_cpu_ns = p->cpu_ns;
-	p->begun_hits = hits_of(p);
+	p->hits += sign * (double)hits_of(p);
+	p->ns += sign * (double)p->cpu_ns;
 }
 
 void pace_forget(struct pace *p)
 {
 	p->known = p->counting = false;
+	p->hits = p->ns = 0;
 }
 
 void pace_start(struct pace *p, struct probe *probe)
@@ -224,25 +226,13 @@ void pace_start(struct pace *p, struct probe *probe)
 		return;
 	}
 	p->counting = true;
-	begin_counting(p);
-}
-
-static void add_counted(const struct pace *p, double *hits, double *ns)
-{
-	*hits = p->hits;
-	*ns = p->ns;
-	if (!p->counting)
-		return;
-	*hits += (double)(hits_of(p) - p->begun_hits);
-	*ns += (double)(p->cpu_ns - p->begun_cpu_ns);
+	add_now(p, -1);
 }
 
 void pace_stop(struct pace *p)
 {
-	if (!p->counting)
-		return;
-	read_cpu(p);
-	add_counted(p, &p->hits, &p->ns);
+	if (p->counting)
+		add_now(p, 1);
 	p->counting = false;
 }
 
@@ -250,7 +240,12 @@ void pace_clear(struct pace *p)
 {
 	p->hits = p->ns = 0;
 	if (p->counting)
-		begin_counting(p);
+		add_now(p, -1);
+}
+
+static double counted_hits(const struct pace *p)
+{
+	return p->hits + (p->counting ? (double)hits_of(p) : 0);
 }
 
 void pace_check(struct pace *p)
@@ -266,18 +261,13 @@ void pace_check(struct pace *p)
 
 void pace_report(const struct pace *p, struct snapshot_beside *ret)
 {
-	double hits;
-
 	if (!p->known)
 		return;
-	add_counted(p, &hits, &ret->process_cpu_ns);
-	ret->undisturbed_ns = pace_undisturbed(p, hits, &ret->undisturbed_error);
+	ret->process_cpu_ns = p->ns + (p->counting ? (double)p->cpu_ns : 0);
+	ret->undisturbed_ns = pace_undisturbed(p, counted_hits(p), &ret->undisturbed_error);
 }
 
 double pace_marks_ns(const struct pace *p)
 {
-	double hits, ns;
-
-	add_counted(p, &hits, &ns);
-	return p->progress.marks.of.hit_ns * hits;
+	return p->progress.marks.of.hit_ns * counted_hits(p);
 }

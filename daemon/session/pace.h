@@ -33,8 +33,8 @@ struct pace {
 	uint64_t next_ns;		 /* `again`: when pace_turn is due */
 	struct pace_readings before, after;
 	bool known, counting;
-	uint64_t begun_hits, begun_cpu_ns; /* when counting began, or at the last clear */
-	double hits, ns;		   /* while counting before: hits, CPU time */
+	/* While counting, since the last clear: hits and CPU time. Now as well if these are added. */
+	double hits, ns;
 };
 
 /*

@@ -13,8 +13,6 @@
  * Samples that hit the probes' own time are dropped, and their number in windows shows what hits really
  * cost in this process: `times` the measured cost.
  */
-#include "session/windowed.h"
-
 #include <errno.h>
 #include <math.h>
 

@@ -4,7 +4,6 @@
  * passes their number to the profile.
  */
 #include "session/tracee.h"
-#include "session/windowed.h"
 
 #define GIVE_UP_MAX 5
 /* How often to look after marks: while they are being chosen; while they are kept, or not paid for yet */
