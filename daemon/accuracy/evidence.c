@@ -104,12 +104,12 @@ static int reserve_funcs(struct evidence *e, uint32_t n)
 
 static int reserve_last(struct evidence_last *last, uint32_t nodes, uint32_t funcs)
 {
-	void *v = array_room(last->nodes, &last->cap, nodes + 1, ARRAY_FIRST, sizeof(*last->nodes));
+	uint32_t *v = array_room(last->nodes, &last->cap, nodes + 1, ARRAY_FIRST, sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
 	last->nodes = v;
-	v = array_room(last->funcs, &last->funcs_cap, funcs + 1, ARRAY_FIRST, sizeof(*last->funcs));
+	v = array_room(last->funcs, &last->funcs_cap, funcs + 1, ARRAY_FIRST, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
 	last->funcs = v;
@@ -153,24 +153,23 @@ static void raise_errors(struct evidence *e, double from, double to)
 		p->marks2 += g.square * last->marks * last->marks;
 	}
 	for (uint32_t k = 0; k < last->nfuncs; k++) {
-		struct evidence_func *f = &e->funcs[last->funcs[k].func];
+		struct evidence_func *f = &e->funcs[last->funcs[k]];
 
-		raise_ratio(&f->by_cpu, &g, last->funcs[k].calls, last->cpu);
+		raise_ratio(&f->by_cpu, &g, f->now, last->cpu);
 		if (last->marked)
-			raise_ratio(&f->by_marks, &g, last->funcs[k].calls, last->marks);
+			raise_ratio(&f->by_marks, &g, f->now, last->marks);
 	}
 }
 
 static void raise_nodes(struct evidence *e, double by)
 {
 	for (uint32_t k = 0; k < e->last.n; k++) {
-		const struct evidence_last_node *l = &e->last.nodes[k];
-		struct evidence_node *out = &e->nodes[l->node];
+		struct evidence_node *n = &e->nodes[e->last.nodes[k]];
 
-		out->calls += by * l->calls;
-		out->yields += by * l->yields;
-		out->cpu += by * l->cpu;
-		out->taken += by * l->taken;
+		n->calls += by * n->now.calls;
+		n->yields += by * n->now.yields;
+		n->cpu += by * n->now.cpu;
+		n->taken += by * n->now.taken;
 	}
 }
 
@@ -196,48 +195,18 @@ static void last_raise(struct evidence *e, double ns)
 	e->progress.marked.all_marks += by * last->marks;
 }
 
-static void last_move(struct evidence *e, uint32_t from, uint32_t to)
-{
-	struct evidence_node *source = &e->nodes[from], *target = &e->nodes[to];
-	struct evidence_last_node *a, *b;
-
-	if (!source->last)
-		return;
-	e->last.nodes[source->last - 1].node = to;
-	if (!target->last) {
-		target->last = source->last;
-		return;
-	}
-	/* Both are in the last window: merge into one entry, so that it can be moved again. */
-	a = &e->last.nodes[target->last - 1];
-	b = &e->last.nodes[source->last - 1];
-	a->calls += b->calls;
-	a->yields += b->yields;
-	a->cpu += b->cpu;
-	a->taken += b->taken;
-	*b = (struct evidence_last_node){.node = to};
-}
-
 /* Forget the last window, which represents nothing of what follows. */
 static void end_last(struct evidence *e)
 {
-	for (uint32_t k = 0; k < e->last.n; k++)
-		e->nodes[e->last.nodes[k].node].last = 0;
-	for (uint32_t k = 0; k < e->last.nfuncs; k++)
-		e->funcs[e->last.funcs[k].func].last = 0;
-	clear_last(&e->last);
-}
+	for (uint32_t k = 0; k < e->last.n; k++) {
+		struct evidence_node *n = &e->nodes[e->last.nodes[k]];
 
-static void add_calls(struct evidence *e, uint32_t func, double calls)
-{
-	struct evidence_last *last = &e->last;
-	struct evidence_func *f = &e->funcs[func];
-
-	if (!f->last) {
-		last->funcs[last->nfuncs] = (struct evidence_last_func){.func = func};
-		f->last = ++last->nfuncs;
+		n->now = (struct evidence_seen){0};
+		n->last = 0;
 	}
-	last->funcs[f->last - 1].calls += calls;
+	for (uint32_t k = 0; k < e->last.nfuncs; k++)
+		e->funcs[e->last.funcs[k]].now = 0;
+	clear_last(&e->last);
 }
 
 /* ---- one window ---- */
@@ -271,23 +240,25 @@ static void add_node(struct evidence *e, const struct calltree *tree, uint32_t i
 	const uint32_t parent = tree->parents[i];
 	const struct cost_ends own = ends_of(tree, i);
 	const bool pseudo = is_pseudo(n);
-	const struct evidence_last_node seen = {
-		.node = i,
+	const struct cost_ends *below = pseudo ? &own : &e->nodes[i].callees;
+	const struct evidence_seen seen = {
 		.calls = (double)n->calls,
 		.yields = (double)own.yields,
 		.cpu = (double)n->self[SNAPSHOT_CPU],
-		.taken = cost->known ? (double)cost_taken(cost, &own,
-							  pseudo ? &own : &e->nodes[i].callees)
-				     : 0,
+		.taken = cost->known ? (double)cost_taken(cost, &own, below) : 0,
 	};
 
 	w->taken += seen.taken;
 	w->raw += seen.cpu;
 	w->events += 2.0 * seen.calls;
-	if (n->calls && n->func != SNAPSHOT_NONE)
-		add_calls(e, n->func, seen.calls);
+	if (n->calls && n->func != SNAPSHOT_NONE) {
+		if (!e->funcs[n->func].now)
+			e->last.funcs[e->last.nfuncs++] = n->func;
+		e->funcs[n->func].now += seen.calls;
+	}
 	if (seen.calls > 0 || seen.cpu > 0 || seen.yields > 0) {
-		e->last.nodes[e->last.n] = seen;
+		e->nodes[i].now = seen;
+		e->last.nodes[e->last.n] = i;
 		e->nodes[i].last = ++e->last.n;
 	}
 	if (parent == NODE_NONE || pseudo)
@@ -379,7 +350,7 @@ int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs,
 	e->progress.now = 0;
 	e->seen_cpu += e->last.cpu;
 	for (uint32_t k = 0; k < e->last.n; k++)
-		e->last.nodes[k].cpu *= stolen;
+		e->nodes[e->last.nodes[k]].now.cpu *= stolen;
 	clear_tree(e, tree, false);
 	last_raise(e, given->length_ns + e->gap_ns);
 	e->gap_ns = 0;
@@ -424,10 +395,10 @@ void evidence_own_cpu(struct evidence *e, double ns)
 
 void evidence_costs_change(struct evidence *e, double times)
 {
-	for (uint32_t i = 0; i < e->n; i++)
+	for (uint32_t i = 0; i < e->n; i++) {
 		e->nodes[i].taken *= times;
-	for (uint32_t k = 0; k < e->last.n; k++)
-		e->last.nodes[k].taken *= times;
+		e->nodes[i].now.taken *= times;
+	}
 }
 
 int evidence_sample(struct evidence *e, struct calltree *tree, uint32_t node, uint64_t ns,
@@ -488,11 +459,18 @@ int evidence_move(struct evidence *e, struct calltree *tree, uint32_t from, uint
 		a->samples += b->samples;
 		a->within += b->within;
 		calltree_touch(tree, to);
-		last_move(e, from, to);
-	} else if (b->last) {
-		e->last.nodes[b->last - 1] = (struct evidence_last_node){.node = from};
+		a->now.calls += b->now.calls;
+		a->now.yields += b->now.yields;
+		a->now.cpu += b->now.cpu;
+		a->now.taken += b->now.taken;
+		if (b->last && !a->last) {
+			e->last.nodes[b->last - 1] = to;
+			a->last = b->last;
+			b->last = 0;
+		}
 	}
-	*b = (struct evidence_node){0};
+	/* It may stay in the list, without figures. */
+	*b = (struct evidence_node){.last = b->last};
 	return err;
 }
 

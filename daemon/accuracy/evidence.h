@@ -23,6 +23,11 @@ struct evidence_exact {
 	uint64_t calls, yields, cpu, samples;
 };
 
+/* What a window shows of a node, unweighted */
+struct evidence_seen {
+	double calls, yields, cpu, taken;
+};
+
 /* A node. Windows' figures are weighted sums; cpu: with the probes' part, which is taken. */
 struct evidence_node {
 	struct evidence_exact exact,
@@ -30,19 +35,9 @@ struct evidence_node {
 	double calls, yields, cpu, taken;
 	uint64_t samples;	  /* ns that samples outside of light stretches stand for */
 	uint64_t within;	  /* the same, in the present stretch */
-	uint32_t last;		  /* 1 + index in evidence_last.nodes; 0: not in the last window */
-	struct cost_ends callees; /* in the current window */
-};
-
-/* Figures of a node in the last window */
-struct evidence_last_node {
-	uint32_t node;
-	double calls, yields, cpu, taken;
-};
-
-struct evidence_last_func {
-	uint32_t func;
-	double calls;
+	struct evidence_seen now; /* in the last window; 0 if it is not there */
+	uint32_t last;		  /* 1 + index in evidence_last.nodes; 0: it is not */
+	struct cost_ends callees; /* while a window is folded */
 };
 
 /*
@@ -50,9 +45,7 @@ struct evidence_last_func {
  * next window begins. So its figures are kept, and its weight in the sums can be raised.
  */
 struct evidence_last {
-	/* Only nodes and functions with figures, without duplicates */
-	struct evidence_last_node *nodes;
-	struct evidence_last_func *funcs;
+	uint32_t *nodes, *funcs; /* those with figures, without duplicates */
 	uint32_t n, nfuncs, cap, funcs_cap;
 	double length; /* ns of the program's own time; 0: no window */
 	double weight; /* so far: represented time / length */
@@ -68,7 +61,7 @@ struct evidence_ratio {
 
 /* Of a function's calls z; x: CPU time; marks, over windows in which they were counted */
 struct evidence_func {
-	uint32_t last; /* 1 + index in evidence_last.funcs; 0: not in the last window */
+	double now; /* in the last window */
 	struct evidence_ratio by_cpu, by_marks;
 };
 
