@@ -15,8 +15,6 @@
 #define ENOUGH	  100 /* samples of the program */
 #define LEAST	  10
 #define OF_PROBES 20 /* samples of the probes that suffice to determine a hit's cost */
-#define RATE	  199
-#define RATE_LOW  99
 #define ADVISE	  0.25
 
 bool forecast_suffices(const struct forecast_reading *r)
@@ -119,17 +117,20 @@ static int put_share(char *out, size_t size, const char *mode, double share)
 const char *forecast_text(const struct forecast *f, double cost, uint32_t limit,
 			  char out[FORECAST_TEXT])
 {
-	struct target_opts initial;
+	struct target_opts initial, sample;
 	size_t n = 0;
 
 	target_opts_init(&initial);
+	sample = initial;
+	sample.mode.mode = MODE_SAMPLE;
+	const double samples = forecast_cost(f, &sample);
 	const struct {
 		const char *mode;
 		double share;
 	} rows[] = {{"trace", f->trace},
 		    {" · count", f->count},
-		    {" · count+samples", f->count + cost_of_samples(RATE)},
-		    {" · sample", cost_of_samples(RATE_LOW)},
+		    {" · count+samples", f->count + samples},
+		    {" · sample", samples},
 		    {" · the default", forecast_cost(f, &initial)}};
 
 	if (!f->measured && limit) {

@@ -11,7 +11,6 @@
 #define MEASURE_NS UINT64_C(1200000000)
 #define CHOOSE_NS  (MEASURE_NS / 2)
 #define READING_NS UINT64_C(15000000)
-#define TURN_NS	   UINT64_C(2000000)
 /*
  * After this number of readings (0.3 s), a relative standard error of PRECISE suffices. The speed of a
  * shared machine also varies slowly: means of 20 readings varied by 2.6 to 2.8 times as much as if
@@ -142,16 +141,16 @@ uint64_t pace_turn(struct pace *p)
 	const struct marks *m = &p->progress.marks;
 
 	if (p->ending)
-		return probe_marks_released(p->probe) ? 0 : TURN_NS;
+		return probe_marks_released(p->probe) ? 0 : PROGRESS_TURN_NS;
 	go_on(p);
 	if (m->state != MARKS_NONE && clock_monotonic_ns() < p->until_ns &&
 	    !pace_is_precise(readings_of(p)))
-		return p->measuring ? READING_NS : TURN_NS;
+		return p->measuring ? READING_NS : PROGRESS_TURN_NS;
 	if (!p->again)
 		p->known = m->state == MARKS_KEPT && pace_suffices(&p->before);
 	p->ending = true;
 	probe_marks_release(p->probe);
-	return TURN_NS;
+	return PROGRESS_TURN_NS;
 }
 
 /* ---- after the trace ---- */

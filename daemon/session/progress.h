@@ -63,9 +63,10 @@ void progress_end(struct progress *g);
  */
 bool progress_chooses(const struct progress *g, uint64_t cpu_ns);
 /*
- * To be called every few milliseconds while it chooses. pid: the probe's process. affords: it has paid for
+ * To be called every PROGRESS_TURN_NS while it chooses. pid: the probe's process. affords: it has paid for
  * earlier hits, so that marks may be attached for another moment. Returns whether marks have been attached to stay.
  */
+#define PROGRESS_TURN_NS UINT64_C(500000)
 bool progress_turn(struct progress *g, struct probe *p, pid_t pid, bool affords);
 /* Attaches g->marks.v, and notes its counts. Returns false, with the state MARKS_NONE, if that fails. */
 bool progress_attach(struct progress *g, struct probe *p, pid_t pid);

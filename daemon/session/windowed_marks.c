@@ -6,8 +6,7 @@
 #include "session/tracee.h"
 
 #define GIVE_UP_MAX 5
-/* How often to look after marks: while they are being chosen; while they are kept, or not paid for yet */
-#define TURN_US 500
+/* How often to look after marks that are kept, or are not paid for yet */
 #define LOOK_US 20000
 /*
  * Choosing takes some thousand hits, and as long as the marks are attached and detached, the program is in them most
@@ -33,7 +32,8 @@ uint64_t windowed_marks_due_us(const struct tracee *t, uint64_t due)
 	const struct windowed *w = &t->windowed;
 
 	if (is_choosing(t))
-		return w->progress.next && !windows_affords(&w->ctl) ? LOOK_US : TURN_US;
+		return w->progress.next && !windows_affords(&w->ctl) ? LOOK_US
+								     : PROGRESS_TURN_NS / 1000;
 	return w->progress.marks.state == MARKS_KEPT && due > LOOK_US ? LOOK_US : due;
 }
 
