@@ -58,8 +58,7 @@ static double of_few_windows(double n)
 /* The variance of z - R x over n windows, for a ratio R of their sums. */
 static double residual(const struct evidence_ratio *z, double x, double x2, double n)
 {
-	const double ratio = z->sum / x;
-	const double var = z->square - 2 * ratio * z->product + ratio * ratio * x2;
+	const double var = square_residual(z->square, z->product, x2, z->sum / x);
 
 	return var > 0 ? student_widened(var * n / (n - 1), n) : 0;
 }

@@ -70,10 +70,9 @@ bool pace_suffices(const struct pace_readings *r)
 /* The relative variance of the CPU time per mark, by how much it varies between readings. */
 static double variance_of(const struct pace_readings *r)
 {
-	const double pace = r->c / r->h, n = r->n;
-	const double rest = r->cc - 2 * pace * r->ch + pace * pace * r->hh;
+	const double n = r->n;
 
-	return n / (n - 1) * fmax(0, rest) / (r->c * r->c);
+	return n / (n - 1) * square_residual(r->cc, r->ch, r->hh, r->c / r->h) / square(r->c);
 }
 
 bool pace_is_precise(const struct pace_readings *r)

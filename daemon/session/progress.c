@@ -8,20 +8,6 @@
 
 /* ---- what the processes of a program know ---- */
 
-static uint64_t first_of(const struct plan *plan)
-{
-	return plan->nmarks ? plan->marks[0].vaddr : 0;
-}
-
-struct opcodes *opcodes_new(const struct plan *plan)
-{
-	struct opcodes *o = calloc(1, sizeof(*o));
-
-	if (o)
-		*o = (struct opcodes){.users = 1, .first = first_of(plan), .all = plan->nmarks};
-	return o;
-}
-
 struct opcodes *opcodes_share(struct opcodes *o)
 {
 	if (o)
@@ -35,9 +21,17 @@ void opcodes_free(struct opcodes *o)
 		free(o);
 }
 
-bool opcodes_are_of(const struct opcodes *o, const struct plan *plan)
+struct opcodes *opcodes_of(struct opcodes *o, const struct plan *plan)
 {
-	return o->first == first_of(plan) && o->all == plan->nmarks;
+	const uint64_t first = plan->nmarks ? plan->marks[0].vaddr : 0;
+
+	if (o && o->first == first && o->all == plan->nmarks)
+		return o;
+	opcodes_free(o);
+	o = calloc(1, sizeof(*o));
+	if (o)
+		*o = (struct opcodes){.users = 1, .first = first, .all = plan->nmarks};
+	return o;
 }
 
 bool opcodes_ask(struct opcodes *o, const void *by)

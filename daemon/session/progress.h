@@ -28,12 +28,14 @@ struct opcodes {
 	uint32_t n;
 };
 
-/* With one user; NULL: out of memory. share: adds a user; NULL: none. free: a user has ended. */
-struct opcodes *opcodes_new(const struct plan *plan);
+/*
+ * Returns the opcodes of this plan: o, or if these are others, or NULL, new ones with one user; o has lost a user then.
+ * NULL: out of memory.
+ */
+struct opcodes *opcodes_of(struct opcodes *o, const struct plan *plan);
+/* share: adds a user; NULL: none. free: a user has ended. */
 struct opcodes *opcodes_share(struct opcodes *o);
 void opcodes_free(struct opcodes *o);
-/* Returns whether they are those of this plan. */
-bool opcodes_are_of(const struct opcodes *o, const struct plan *plan);
 /*
  * Returns whether `by` may find them out: nobody else is doing so, and they are not known. It has to call
  * learn, or drop if it will not: by itself, or when it ends.

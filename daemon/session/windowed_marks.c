@@ -37,17 +37,6 @@ uint64_t windowed_marks_due_us(const struct tracee *t, uint64_t due)
 	return w->progress.marks.state == MARKS_KEPT && due > LOOK_US ? LOOK_US : due;
 }
 
-/* Of the processes that have executed this program: tracee_fork shares them. */
-static struct opcodes *find_opcodes(struct tracee *t)
-{
-	progress_end(&t->windowed.progress);
-	if (!t->opcodes || !opcodes_are_of(t->opcodes, &t->plan)) {
-		opcodes_free(t->opcodes);
-		t->opcodes = opcodes_new(&t->plan);
-	}
-	return t->opcodes;
-}
-
 void windowed_marks_begin(struct tracee *t)
 {
 	struct progress *g = &t->windowed.progress;
@@ -59,7 +48,10 @@ void windowed_marks_begin(struct tracee *t)
 		.bound = target_opts_limit(&t->opts) / 100.0,
 	};
 
-	progress_begin(g, find_opcodes(t), &of);
+	progress_end(g);
+	/* Of the processes that have executed this program: tracee_fork shares them. */
+	t->opcodes = opcodes_of(t->opcodes, &t->plan);
+	progress_begin(g, t->opcodes, &of);
 	g->marks.wait_cpu_ns = t->cpu_ns + FIRST_EARN_NS;
 	t->windowed.marks_cleared = 0;
 	profile_count_marks(t->profile, false);

@@ -46,8 +46,7 @@ static struct step direct_step(const struct stepping *w, uint32_t i)
 	if (parent->y <= 0)
 		return ret;
 	ret.calls = of->x / parent->y;
-	ret.variance = of->x2 - 2 * ret.calls * of->xy + square(ret.calls) * parent->y2;
-	ret.variance = fmax(ret.variance, 0) / square(parent->y);
+	ret.variance = square_residual(of->x2, of->xy, parent->y2, ret.calls) / square(parent->y);
 	/* only in files that somebody has made up */
 	if (!(ret.calls < MOST) || !(ret.variance < MOST))
 		return (struct step){.caller = ret.caller};
