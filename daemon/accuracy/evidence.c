@@ -309,6 +309,16 @@ static void clear_tree(struct evidence *e, struct calltree *tree, bool light)
 	calltree_untouch(tree);
 }
 
+/* The whole gap belongs to the window before it, if there is one, and the next one represents nothing of it. */
+static void close_gap(struct evidence *e)
+{
+	if (e->last.length > 0) {
+		last_raise(e, e->gap_ns);
+		e->gap_ns = 0;
+	}
+	end_last(e);
+}
+
 /* Half of the gap belongs to the window before it. */
 static void share_gap(struct evidence *e)
 {
@@ -362,11 +372,7 @@ int evidence_keep(struct evidence *e, struct calltree *tree, bool light)
 {
 	if (reserve_nodes(e, tree))
 		return -ENOMEM;
-	if (e->last.length > 0) {
-		last_raise(e, e->gap_ns);
-		e->gap_ns = 0;
-	}
-	end_last(e);
+	close_gap(e);
 	for (uint32_t k = 0; k < calltree_ntouched(tree); k++) {
 		uint32_t i = calltree_touched(tree, k);
 		struct evidence_exact *exact = light ? &e->nodes[i].exact : &e->nodes[i].heavy;
@@ -415,12 +421,10 @@ int evidence_sample(struct evidence *e, struct calltree *tree, uint32_t node, ui
 
 void evidence_count_marks(struct evidence *e, bool on)
 {
-	if (e->last.length > 0)
-		last_raise(e, e->gap_ns);
+	close_gap(e);
 	/* Windows in which marks are counted represent no time in which they were not. */
-	if (e->last.length > 0 || on)
+	if (on)
 		e->gap_ns = 0;
-	end_last(e);
 	for (uint32_t i = 0; i < e->nfuncs; i++)
 		e->funcs[i].by_marks = (struct evidence_ratio){0};
 	e->progress = (struct evidence_progress){.on = on, .cpu_before = e->own_cpu};
