@@ -36,6 +36,18 @@ struct calls_given {
 };
 struct calls_estimate calls_estimate(const struct evidence *e, const struct calls_given *g);
 
+/*
+ * The factor by marks alone: instructions of the evaluator that are executed rarely, and so are counted all the
+ * time (session/marks.h). If M marks were passed since then, and m of them in windows, weighted like their calls,
+ * then the program did M / m times as much as these windows represent, whatever the probes cost, and whether it
+ * waits or computes. The time before is added by its CPU time. 0: too few marks. *ret_error: its relative standard
+ * error; *ret_common: the part of it that all functions share.
+ */
+double calls_factor_by_marks(const struct evidence *e, double *ret_error, double *ret_common);
+
+/* The number of windows that show as much as those in which marks were counted; 0: none */
+double calls_windows_marked(const struct evidence *e);
+
 /* The variance of a function's calls; negative: unknown */
 double calls_variance(const struct evidence *e, const struct calls_estimate *c, uint32_t func);
 

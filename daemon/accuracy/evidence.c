@@ -33,93 +33,180 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "accuracy/evidence_priv.h"
 #include "accuracy/window.h"
+#include "base/array.h"
 #include "stats/func.h"
-
-/* Numbers of activations that began and that yielded */
-struct ends {
-	uint64_t calls, yields;
-};
-
-/* A CCT node in the current window */
-struct evidence_scratch {
-	struct ends callees;
-	double taken; /* probes' part of its own time */
-};
 
 void evidence_deinit(struct evidence *e)
 {
 	free(e->nodes);
-	free(e->scratch);
 	free(e->funcs);
-	free(e->touched);
-	last_deinit(&e->last);
+	free(e->last.nodes);
+	free(e->last.funcs);
 	*e = (struct evidence){0};
+}
+
+static void clear_last(struct evidence_last *last)
+{
+	*last = (struct evidence_last){
+		.nodes = last->nodes,
+		.funcs = last->funcs,
+		.cap = last->cap,
+		.funcs_cap = last->funcs_cap,
+	};
 }
 
 void evidence_clear(struct evidence *e)
 {
 	struct evidence kept = {
 		.nodes = e->nodes,
-		.scratch = e->scratch,
 		.cap = e->cap,
 		.funcs = e->funcs,
-		.touched = e->touched,
 		.nfuncs = e->nfuncs,
 		.funcs_cap = e->funcs_cap,
 		.last = e->last,
 		.progress.on = e->progress.on,
 	};
 
+	if (e->n)
+		memset(e->nodes, 0, e->n * sizeof(*e->nodes));
 	if (e->nfuncs)
 		memset(e->funcs, 0, e->nfuncs * sizeof(*e->funcs));
-	last_clear(&kept.last);
+	clear_last(&kept.last);
 	*e = kept;
 }
 
-/* ---- allocation ---- */
-
-static int grow(void **array, size_t cap, size_t size)
-{
-	void *grown = reallocarray(*array, cap, size);
-
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	return 0;
-}
+/* ---- allocation: elements that have not been used are all 0 ---- */
 
 static int reserve_nodes(struct evidence *e, const struct calltree *tree)
 {
-	if (tree->n > e->cap) {
-		if (grow((void **)&e->nodes, tree->cap, sizeof(*e->nodes)) ||
-		    grow((void **)&e->scratch, tree->cap, sizeof(*e->scratch)))
-			return -ENOMEM;
-		e->cap = tree->cap;
-	}
-	for (; e->n < tree->n; e->n++)
-		e->nodes[e->n] = (struct evidence_node){0};
+	struct evidence_node *v =
+		array_room(e->nodes, &e->cap, tree->n + 1, ARRAY_FIRST, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	e->nodes = v;
+	e->n = tree->n > e->n ? tree->n : e->n;
 	return 0;
 }
 
 static int reserve_funcs(struct evidence *e, uint32_t n)
 {
-	uint32_t cap = e->funcs_cap ? e->funcs_cap : 256;
+	struct evidence_func *v =
+		array_room(e->funcs, &e->funcs_cap, n + 1, ARRAY_FIRST, sizeof(*v));
 
-	if (n <= e->nfuncs)
-		return 0;
-	while (cap < n)
-		cap *= 2;
-	if (cap > e->funcs_cap) {
-		if (grow((void **)&e->funcs, cap, sizeof(*e->funcs)) ||
-		    grow((void **)&e->touched, cap, sizeof(*e->touched)))
-			return -ENOMEM;
-		e->funcs_cap = cap;
-	}
-	memset(e->funcs + e->nfuncs, 0, (n - e->nfuncs) * sizeof(*e->funcs));
-	e->nfuncs = n;
+	if (!v)
+		return -ENOMEM;
+	e->funcs = v;
+	e->nfuncs = n > e->nfuncs ? n : e->nfuncs;
 	return 0;
+}
+
+static int reserve_last(struct evidence_last *last, uint32_t nodes, uint32_t funcs)
+{
+	uint32_t *v = array_room(last->nodes, &last->cap, nodes + 1, ARRAY_FIRST, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	last->nodes = v;
+	v = array_room(last->funcs, &last->funcs_cap, funcs + 1, ARRAY_FIRST, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	last->funcs = v;
+	return 0;
+}
+
+/* ---- the last window ---- */
+
+/* Growth of the sums of z and z^2. A window that represents only itself has no error. */
+struct growth {
+	double sum, square;
+};
+
+static struct growth growth(double from, double to)
+{
+	return (struct growth){
+		.sum = to - (from > 1 ? from : 0),
+		.square = to * (to - 1) - (from > 1 ? from * (from - 1) : 0),
+	};
+}
+
+static void raise_ratio(struct evidence_ratio *r, const struct growth *g, double z, double x)
+{
+	r->sum += g->sum * z;
+	r->square += g->square * z * z;
+	r->product += g->square * z * x;
+}
+
+static void raise_errors(struct evidence *e, double from, double to)
+{
+	const struct evidence_last *last = &e->last;
+	struct evidence_marked *p = &e->progress.marked;
+	const struct growth g = growth(from, to);
+
+	e->windows += from <= 1;
+	e->size += g.sum * last->cpu;
+	e->size2 += g.square * last->cpu * last->cpu;
+	if (last->marked) {
+		raise_ratio(&p->calls, &g, last->calls, last->marks);
+		p->marks += g.sum * last->marks;
+		p->marks2 += g.square * last->marks * last->marks;
+	}
+	for (uint32_t k = 0; k < last->nfuncs; k++) {
+		struct evidence_func *f = &e->funcs[last->funcs[k]];
+
+		raise_ratio(&f->by_cpu, &g, f->now, last->cpu);
+		if (last->marked)
+			raise_ratio(&f->by_marks, &g, f->now, last->marks);
+	}
+}
+
+static void raise_nodes(struct evidence *e, double by)
+{
+	for (uint32_t k = 0; k < e->last.n; k++) {
+		struct evidence_node *n = &e->nodes[e->last.nodes[k]];
+
+		n->calls += by * n->now.calls;
+		n->yields += by * n->now.yields;
+		n->cpu += by * n->now.cpu;
+		n->taken += by * n->now.taken;
+	}
+}
+
+/* The window represents ns more: raise its weight in the sums. */
+static void last_raise(struct evidence *e, double ns)
+{
+	struct evidence_last *last = &e->last;
+	double from = last->weight, by;
+
+	if (ns <= 0 || last->length <= 0)
+		return;
+	by = ns / last->length;
+	last->weight += by;
+	raise_nodes(e, by);
+	if (last->weight > 1)
+		raise_errors(e, from, last->weight);
+	e->all_ns += ns;
+	e->all_cpu += by * last->cpu;
+	e->calls += by * last->calls;
+	if (!last->marked)
+		return;
+	e->progress.marked.all_calls += by * last->calls;
+	e->progress.marked.all_marks += by * last->marks;
+}
+
+/* Forget the last window, which represents nothing of what follows. */
+static void end_last(struct evidence *e)
+{
+	for (uint32_t k = 0; k < e->last.n; k++) {
+		struct evidence_node *n = &e->nodes[e->last.nodes[k]];
+
+		n->now = (struct evidence_seen){0};
+		n->last = 0;
+	}
+	for (uint32_t k = 0; k < e->last.nfuncs; k++)
+		e->funcs[e->last.funcs[k]].now = 0;
+	clear_last(&e->last);
 }
 
 /* ---- one window ---- */
@@ -134,51 +221,63 @@ static bool is_pseudo(const struct node *n)
 	return n->func != SNAPSHOT_NONE && func_is_pseudo(n->func) && !func_is_gc(n->func);
 }
 
-static uint64_t leaves_of(const struct ends *e)
+static struct cost_ends ends_of(const struct calltree *tree, uint32_t i)
 {
-	return e->calls > e->yields ? e->calls - e->yields : 0;
+	const uint64_t calls = tree->nodes[i].calls, yields = tree->yields[i];
+
+	return (struct cost_ends){
+		.calls = calls,
+		.leaves = calls > yields ? calls - yields : 0,
+		.yields = yields,
+	};
 }
 
-/* Probes' part of a node's own time: see accuracy/finish.c. */
-static double taken_of(const struct cost *c, const struct ends *n, const struct ends *callees,
-		       bool pseudo)
+/* Adds a node to the window. Its callees are there already. */
+static void add_node(struct evidence *e, const struct calltree *tree, uint32_t i,
+		     const struct cost *cost, struct folding *w)
 {
-	double own = (double)n->calls * c->after[COST_ENTER] +
-		     (double)leaves_of(n) * c->before[COST_LEAVE] +
-		     (double)n->yields * c->before[COST_YIELD];
+	const struct node *n = &tree->nodes[i];
+	const uint32_t parent = tree->parents[i];
+	const struct cost_ends own = ends_of(tree, i);
+	const bool pseudo = is_pseudo(n);
+	const struct cost_ends *below = pseudo ? &own : &e->nodes[i].callees;
+	const struct evidence_seen seen = {
+		.calls = (double)n->calls,
+		.yields = (double)own.yields,
+		.cpu = (double)n->self[SNAPSHOT_CPU],
+		.taken = cost->known ? (double)cost_taken(cost, &own, below) : 0,
+	};
 
-	if (!c->known)
-		return 0;
-	if (pseudo)
-		return own + (double)n->calls * (c->before[COST_ENTER] + c->after[COST_LEAVE]);
-	return own + (double)callees->calls * c->before[COST_ENTER] +
-	       (double)leaves_of(callees) * c->after[COST_LEAVE] +
-	       (double)callees->yields * c->after[COST_YIELD];
+	w->taken += seen.taken;
+	w->raw += seen.cpu;
+	w->events += 2.0 * seen.calls;
+	if (n->calls && n->func != SNAPSHOT_NONE) {
+		if (!e->funcs[n->func].now)
+			e->last.funcs[e->last.nfuncs++] = n->func;
+		e->funcs[n->func].now += seen.calls;
+	}
+	if (seen.calls > 0 || seen.cpu > 0 || seen.yields > 0) {
+		e->nodes[i].now = seen;
+		e->last.nodes[e->last.n] = i;
+		e->nodes[i].last = ++e->last.n;
+	}
+	if (parent == NODE_NONE || pseudo)
+		return;
+	e->nodes[parent].callees.calls += own.calls;
+	e->nodes[parent].callees.leaves += own.leaves;
+	e->nodes[parent].callees.yields += own.yields;
 }
 
 /* Backwards, because callees come after callers. */
-static void sum_nodes(struct evidence *e, const struct calltree *tree, const struct cost *cost,
+static void add_nodes(struct evidence *e, const struct calltree *tree, const struct cost *cost,
 		      struct folding *w)
 {
-	uint32_t count = calltree_ntouched(tree);
+	const uint32_t count = calltree_ntouched(tree);
 
 	for (uint32_t k = 0; k < count; k++)
-		e->scratch[calltree_touched(tree, k)] = (struct evidence_scratch){0};
-	for (uint32_t k = count; k-- > 0;) {
-		uint32_t i = calltree_touched(tree, k), parent = tree->parents[i];
-		const struct node *n = &tree->nodes[i];
-		const struct ends own = {n->calls, tree->yields[i]};
-		struct evidence_scratch *s = &e->scratch[i];
-
-		s->taken = taken_of(cost, &own, &s->callees, is_pseudo(n));
-		w->taken += s->taken;
-		w->raw += (double)n->self[SNAPSHOT_CPU];
-		w->events += 2.0 * (double)n->calls;
-		if (parent == NODE_NONE || is_pseudo(n))
-			continue;
-		e->scratch[parent].callees.calls += own.calls;
-		e->scratch[parent].callees.yields += own.yields;
-	}
+		e->nodes[calltree_touched(tree, k)].callees = (struct cost_ends){0};
+	for (uint32_t k = count; k-- > 0;)
+		add_node(e, tree, calltree_touched(tree, k), cost, w);
 }
 
 /* Factor by which costs must have been lower, so that enough of the window's CPU time remains. */
@@ -191,56 +290,33 @@ static double cost_factor(const struct folding *w, double taken)
 	return most > 0 ? most / taken : 0;
 }
 
-static void clear_node(struct calltree *tree, uint32_t i)
-{
-	struct node *n = &tree->nodes[i];
-
-	n->calls = n->self[SNAPSHOT_CPU] = n->self[SNAPSHOT_WALL] = 0;
-	tree->yields[i] = 0;
-}
-
-static void keep_nodes(struct evidence *e, struct calltree *tree, double stolen)
+/* Ends a window or stretch. light: it was a stretch, whose samples are in it. */
+static void clear_tree(struct evidence *e, struct calltree *tree, bool light)
 {
 	for (uint32_t k = 0; k < calltree_ntouched(tree); k++) {
-		uint32_t i = calltree_touched(tree, k);
-		const struct node *n = &tree->nodes[i];
-		const struct evidence_last_node seen = {
-			.node = i,
-			.calls = (double)n->calls,
-			.yields = (double)tree->yields[i],
-			.cpu = stolen * (double)n->self[SNAPSHOT_CPU],
-			.taken = e->scratch[i].taken,
-		};
+		const uint32_t i = calltree_touched(tree, k);
+		struct node *n = &tree->nodes[i];
 
-		if (n->calls && n->func != SNAPSHOT_NONE) {
-			struct evidence_func *f = &e->funcs[n->func];
+		n->calls = n->self[SNAPSHOT_CPU] = n->self[SNAPSHOT_WALL] = 0;
+		tree->yields[i] = 0;
+		if (i < e->n) {
+			struct evidence_node *of = &e->nodes[i];
 
-			if (!f->touched)
-				e->touched[e->ntouched++] = n->func;
-			f->touched = true;
-			f->now += seen.calls;
+			*(light ? &of->exact.samples : &of->samples) += of->within;
+			of->within = 0;
 		}
-		if (n->calls || n->self[SNAPSHOT_CPU] || tree->yields[i])
-			last_add_node(e, &seen);
-		clear_node(tree, i);
 	}
 	calltree_untouch(tree);
-	for (uint32_t i = 0; i < e->ntouched; i++) {
-		struct evidence_func *f = &e->funcs[e->touched[i]];
-
-		last_add_func(&e->last, e->touched[i], f->now);
-		f->now = 0;
-		f->touched = false;
-	}
-	e->ntouched = 0;
 }
 
-/* Forget the last window, which represents nothing of what follows. */
-static void end_last(struct evidence *e)
+/* The whole gap belongs to the window before it, if there is one, and the next one represents nothing of it. */
+static void close_gap(struct evidence *e)
 {
-	for (uint32_t k = 0; k < e->last.n; k++)
-		e->nodes[e->last.nodes[k].node].last = 0;
-	last_clear(&e->last);
+	if (e->last.length > 0) {
+		last_raise(e, e->gap_ns);
+		e->gap_ns = 0;
+	}
+	end_last(e);
 }
 
 /* Half of the gap belongs to the window before it. */
@@ -261,19 +337,17 @@ int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs,
 
 	if (!given->length_ns) {
 		/* It was cleared; what its calls did afterwards is in no sum. */
-		for (uint32_t k = 0; k < calltree_ntouched(tree); k++)
-			clear_node(tree, calltree_touched(tree, k));
-		calltree_untouch(tree);
+		clear_tree(e, tree, false);
 		return 0;
 	}
 	if (reserve_nodes(e, tree) || reserve_funcs(e, nfuncs))
 		return -ENOMEM;
 	calltree_close_touched(tree);
-	if (last_reserve(&e->last, calltree_ntouched(tree), nfuncs))
+	if (reserve_last(&e->last, calltree_ntouched(tree), nfuncs))
 		return -ENOMEM;
 	share_gap(e);
 	end_last(e);
-	sum_nodes(e, tree, given->cost, &w);
+	add_nodes(e, tree, given->cost, &w);
 	/* A hypervisor may have had the CPU meanwhile, which no event shows. */
 	stolen = w.raw > given->cpu_ns ? given->cpu_ns / w.raw : 1;
 	w.raw *= stolen;
@@ -285,7 +359,9 @@ int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs,
 	e->progress.shown += e->progress.now;
 	e->progress.now = 0;
 	e->seen_cpu += e->last.cpu;
-	keep_nodes(e, tree, stolen);
+	for (uint32_t k = 0; k < e->last.n; k++)
+		e->nodes[e->last.nodes[k]].now.cpu *= stolen;
+	clear_tree(e, tree, false);
 	last_raise(e, given->length_ns + e->gap_ns);
 	e->gap_ns = 0;
 	e->partial = true;
@@ -296,11 +372,7 @@ int evidence_keep(struct evidence *e, struct calltree *tree, bool light)
 {
 	if (reserve_nodes(e, tree))
 		return -ENOMEM;
-	if (e->last.length > 0) {
-		last_raise(e, e->gap_ns);
-		e->gap_ns = 0;
-	}
-	end_last(e);
+	close_gap(e);
 	for (uint32_t k = 0; k < calltree_ntouched(tree); k++) {
 		uint32_t i = calltree_touched(tree, k);
 		struct evidence_exact *exact = light ? &e->nodes[i].exact : &e->nodes[i].heavy;
@@ -308,15 +380,8 @@ int evidence_keep(struct evidence *e, struct calltree *tree, bool light)
 		exact->calls += tree->nodes[i].calls;
 		exact->yields += tree->yields[i];
 		exact->cpu += light ? tree->nodes[i].self[SNAPSHOT_CPU] : 0;
-		clear_node(tree, i);
 	}
-	calltree_untouch(tree);
-	for (uint32_t i = 0; i < e->n; i++) {
-		struct evidence_node *n = &e->nodes[i];
-
-		*(light ? &n->exact.samples : &n->samples) += n->within;
-		n->within = 0;
-	}
+	clear_tree(e, tree, light);
 	return 0;
 }
 
@@ -336,17 +401,19 @@ void evidence_own_cpu(struct evidence *e, double ns)
 
 void evidence_costs_change(struct evidence *e, double times)
 {
-	for (uint32_t i = 0; i < e->n; i++)
+	for (uint32_t i = 0; i < e->n; i++) {
 		e->nodes[i].taken *= times;
-	for (uint32_t k = 0; k < e->last.n; k++)
-		e->last.nodes[k].taken *= times;
+		e->nodes[i].now.taken *= times;
+	}
 }
 
-int evidence_sample(struct evidence *e, const struct calltree *tree, uint32_t node, uint64_t ns,
+int evidence_sample(struct evidence *e, struct calltree *tree, uint32_t node, uint64_t ns,
 		    bool stretch)
 {
 	if (reserve_nodes(e, tree))
 		return -ENOMEM;
+	if (stretch)
+		calltree_touch(tree, node);
 	*(stretch ? &e->nodes[node].within : &e->nodes[node].samples) += ns;
 	e->samples++;
 	return 0;
@@ -354,14 +421,12 @@ int evidence_sample(struct evidence *e, const struct calltree *tree, uint32_t no
 
 void evidence_count_marks(struct evidence *e, bool on)
 {
-	if (e->last.length > 0)
-		last_raise(e, e->gap_ns);
+	close_gap(e);
 	/* Windows in which marks are counted represent no time in which they were not. */
-	if (e->last.length > 0 || on)
+	if (on)
 		e->gap_ns = 0;
-	end_last(e);
 	for (uint32_t i = 0; i < e->nfuncs; i++)
-		e->funcs[i].marked = (struct evidence_func_marked){0};
+		e->funcs[i].by_marks = (struct evidence_ratio){0};
 	e->progress = (struct evidence_progress){.on = on, .cpu_before = e->own_cpu};
 }
 
@@ -374,7 +439,7 @@ void evidence_set_marks(struct evidence *e, uint64_t total)
 
 /* ---- nodes ---- */
 
-int evidence_move(struct evidence *e, const struct calltree *tree, uint32_t from, uint32_t to)
+int evidence_move(struct evidence *e, struct calltree *tree, uint32_t from, uint32_t to)
 {
 	struct evidence_node *a, *b;
 	int err;
@@ -397,11 +462,19 @@ int evidence_move(struct evidence *e, const struct calltree *tree, uint32_t from
 		a->taken += b->taken;
 		a->samples += b->samples;
 		a->within += b->within;
-		last_move(e, from, to);
-	} else if (b->last) {
-		e->last.nodes[b->last - 1] = (struct evidence_last_node){.node = from};
+		calltree_touch(tree, to);
+		a->now.calls += b->now.calls;
+		a->now.yields += b->now.yields;
+		a->now.cpu += b->now.cpu;
+		a->now.taken += b->now.taken;
+		if (b->last && !a->last) {
+			e->last.nodes[b->last - 1] = to;
+			a->last = b->last;
+			b->last = 0;
+		}
 	}
-	*b = (struct evidence_node){0};
+	/* It may stay in the list, without figures. */
+	*b = (struct evidence_node){.last = b->last};
 	return err;
 }
 

@@ -23,22 +23,29 @@ struct evidence_exact {
 	uint64_t calls, yields, cpu, samples;
 };
 
+/* What a window shows of a node, unweighted */
+struct evidence_seen {
+	double calls, yields, cpu, taken;
+};
+
 /* A node. Windows' figures are weighted sums; cpu: with the probes' part, which is taken. */
 struct evidence_node {
 	struct evidence_exact exact,
 		heavy; /* light ones; others, of which only calls and yields count */
 	double calls, yields, cpu, taken;
-	uint64_t samples; /* ns that samples outside of light stretches stand for */
-	uint64_t within;  /* the same, in the present stretch */
-	uint32_t last;	  /* 1 + index in evidence_last.nodes; 0: not in the last window */
+	uint64_t samples;	  /* ns that samples outside of light stretches stand for */
+	uint64_t within;	  /* the same, in the present stretch */
+	struct evidence_seen now; /* in the last window; 0 if it is not there */
+	uint32_t last;		  /* 1 + index in evidence_last.nodes; 0: it is not */
+	struct cost_ends callees; /* while a window is folded */
 };
 
-struct evidence_func; /* sums of a function over windows: evidence_priv.h */
-
-/* The last window, unweighted */
+/*
+ * The last window, unweighted. It also represents half of the gap after it, whose length is known only when the
+ * next window begins. So its figures are kept, and its weight in the sums can be raised.
+ */
 struct evidence_last {
-	struct evidence_last_node *nodes;
-	struct evidence_last_func *funcs;
+	uint32_t *nodes, *funcs; /* those with figures, without duplicates */
 	uint32_t n, nfuncs, cap, funcs_cap;
 	double length; /* ns of the program's own time; 0: no window */
 	double weight; /* so far: represented time / length */
@@ -47,16 +54,27 @@ struct evidence_last {
 	double calls, marks;
 };
 
-/* Sums over windows in which marks were counted, of calls c of all functions and marks m */
+/* Sums over windows of z, z^2 and z x, weighted by the gaps that they represent: see evidence.c */
+struct evidence_ratio {
+	double sum, square, product;
+};
+
+/* Of a function's calls z; x: CPU time; marks, over windows in which they were counted */
+struct evidence_func {
+	double now; /* in the last window */
+	struct evidence_ratio by_cpu, by_marks;
+};
+
+/* Sums over windows in which marks were counted */
 struct evidence_marked {
 	double kept;		     /* marks in stretches, whose calls are exact */
 	double total;		     /* all others, in windows and gaps; 0: unknown */
 	double all_marks, all_calls; /* in windows, weighted like calls of nodes */
-	double calls, marks;	     /* weighted by the gaps that windows represent: */
-	double c2, m2, cm;	     /* sums of c^2, m^2, c m */
+	struct evidence_ratio calls; /* z: calls of all functions, x: marks */
+	double marks, marks2;	     /* of marks and their squares, weighted likewise */
 };
 
-/* See progress.h. */
+/* See calls.h. */
 struct evidence_progress {
 	bool on;	   /* marks are counted in windows */
 	double now;	   /* marks in the current window */
@@ -66,12 +84,9 @@ struct evidence_progress {
 };
 
 struct evidence {
-	struct evidence_node *nodes;	  /* by node of the tree */
-	struct evidence_scratch *scratch; /* likewise, of the current window */
-	uint32_t n, cap;
+	struct evidence_node *nodes; /* by node of the tree */
 	struct evidence_func *funcs; /* by function */
-	uint32_t *touched;	     /* functions of the current window */
-	uint32_t nfuncs, funcs_cap, ntouched;
+	uint32_t n, cap, nfuncs, funcs_cap;
 	struct evidence_last last;
 
 	bool partial;	  /* there was any time outside of stretches; figures are estimates */
@@ -131,11 +146,11 @@ int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs,
 int evidence_keep(struct evidence *e, struct calltree *tree, bool light);
 
 /* Add a sample at a node, which stands for ns, in a stretch or not. -ENOMEM: nothing has changed. */
-int evidence_sample(struct evidence *e, const struct calltree *tree, uint32_t node, uint64_t ns,
+int evidence_sample(struct evidence *e, struct calltree *tree, uint32_t node, uint64_t ns,
 		    bool stretch);
 
 bool evidence_has(const struct evidence *e, uint32_t node);
 /* Before removing a node, add its figures to another node of the same path. -ENOMEM: they are lost. */
-int evidence_move(struct evidence *e, const struct calltree *tree, uint32_t from, uint32_t to);
+int evidence_move(struct evidence *e, struct calltree *tree, uint32_t from, uint32_t to);
 
 #endif

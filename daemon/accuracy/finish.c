@@ -36,19 +36,21 @@
 #include "snapshot/pseudo.h"
 #include "snapshot/waits.h"
 
-struct ends {
-	uint64_t calls, leaves, yields;
-	uint64_t instants; /* calls of C functions without an end event: charged to the caller */
-};
-
 struct work {
 	struct snapshot *s;
-	struct ends *callees;	  /* per node: sums over its children */
-	uint64_t *below;	  /* per node: cost of all its events, including descendants */
-	uint64_t *taken;	  /* per node: the amount subtracted, or that would have been */
-	const struct cost **cost; /* per thread; NULL: unknown */
-	struct snapshot_target **target;
+	struct below {
+		struct cost_ends callees; /* sums over its children */
+		uint64_t cost;		  /* of all its events, including descendants */
+	} * below;			  /* per node */
+	uint64_t *taken; /* per node: the amount subtracted, or that would have been */
+	struct snapshot_target **target; /* per thread; NULL: its cost is unknown */
 };
+
+/* The target that a node's costs are of, or NULL */
+static struct snapshot_target *target_of(const struct work *w, uint32_t node)
+{
+	return w->target[w->s->nodes[node].thread];
+}
 
 /* Returns whether the node has no events of its own. */
 static bool is_pseudo(const struct snapshot *s, const struct snapshot_node *n)
@@ -57,42 +59,27 @@ static bool is_pseudo(const struct snapshot *s, const struct snapshot_node *n)
 	       !snapshot_func_is_gc(&s->funcs[n->func]);
 }
 
-static struct ends ends_of(const struct snapshot *s, const struct snapshot_node *n)
+static struct cost_ends ends_of(const struct snapshot *s, const struct snapshot_node *n)
 {
 	uint64_t ended = n->calls > n->inflight ? n->calls - n->inflight : 0;
 	uint64_t yields = n->yields < ended ? n->yields : ended;
 
 	if (n->parent == SNAPSHOT_NONE)
-		return (struct ends){0};
+		return (struct cost_ends){0};
 	if (n->func != SNAPSHOT_NONE && s->funcs[n->func].instant)
-		return (struct ends){.instants = n->calls};
-	return (struct ends){.calls = n->calls, .leaves = ended - yields, .yields = yields};
-}
-
-/* The part of a function's own events that is charged to the function. */
-static uint64_t own_cost(const struct cost *c, struct ends own)
-{
-	return own.calls * c->after[COST_ENTER] + own.leaves * c->before[COST_LEAVE] +
-	       own.yields * c->before[COST_YIELD];
-}
-
-/* The part of callees' events that is charged to the caller. */
-static uint64_t caller_cost(const struct cost *c, struct ends callees)
-{
-	return callees.calls * c->before[COST_ENTER] + callees.leaves * c->after[COST_LEAVE] +
-	       callees.yields * c->after[COST_YIELD] +
-	       callees.instants * (c->before[COST_ENTER] + c->after[COST_ENTER]);
+		return (struct cost_ends){.instants = n->calls};
+	return (struct cost_ends){.calls = n->calls, .leaves = ended - yields, .yields = yields};
 }
 
 static uint64_t node_cost(const struct work *w, uint32_t i)
 {
-	const struct snapshot_node *n = &w->s->nodes[i];
-	const struct cost *c = w->cost[n->thread];
-	struct ends own = ends_of(w->s, n);
+	const struct snapshot_target *t = target_of(w, i);
+	struct cost_ends own = ends_of(w->s, &w->s->nodes[i]);
 
-	if (!c)
+	if (!t)
 		return 0;
-	return own_cost(c, own) + caller_cost(c, is_pseudo(w->s, n) ? own : w->callees[i]);
+	return cost_taken(&t->cost, &own,
+			  is_pseudo(w->s, &w->s->nodes[i]) ? &own : &w->below[i].callees);
 }
 
 static void take(uint64_t *from, uint64_t n)
@@ -128,8 +115,8 @@ static void correct_extreme(uint64_t *min, uint64_t *max, uint64_t mean, uint64_
 static void correct_extremes(const struct work *w, uint32_t i)
 {
 	struct snapshot_node *n = &w->s->nodes[i];
-	uint64_t mean = n->calls ? w->below[i] / n->calls : 0;
-	uint64_t least = least_cost(w->cost[n->thread]);
+	uint64_t mean = n->calls ? w->below[i].cost / n->calls : 0;
+	uint64_t least = least_cost(&target_of(w, i)->cost);
 
 	for (int c = 0; c < SNAPSHOT_CLOCKS && mean; c++)
 		if (n->min[c] != UINT64_MAX)
@@ -140,7 +127,7 @@ static void correct_node(const struct work *w, uint32_t i, uint64_t cost)
 {
 	struct snapshot_node *n = &w->s->nodes[i];
 	struct snapshot_thread *th = &w->s->threads[n->thread];
-	struct snapshot_target *target = w->target[n->thread];
+	struct snapshot_target *target = target_of(w, i);
 	bool clamped = false;
 
 	for (int c = 0; c < SNAPSHOT_CLOCKS; c++) {
@@ -166,31 +153,33 @@ static void find_targets(struct work *w)
 			if (t->pid != s->threads[i].pid || !t->cost.known)
 				continue;
 			w->target[i] = t;
-			w->cost[i] = &t->cost;
 			t->corrected = true;
 		}
 	}
 }
 
 /* Parents come first, so a backward loop visits every node after its children. */
-static void count_callees(struct work *w)
+static void count_below(struct work *w)
 {
 	struct snapshot *s = w->s;
 
+	memset(w->below, 0, s->nnodes * sizeof(*w->below));
 	for (uint32_t i = s->nnodes; i-- > 0;) {
 		const struct snapshot_node *n = &s->nodes[i];
-		struct ends own = ends_of(s, n);
+		struct cost_ends own = ends_of(s, n);
+		struct below *parent;
 
-		w->below[i] += node_cost(w, i);
+		w->below[i].cost += node_cost(w, i);
 		if (n->parent == SNAPSHOT_NONE)
 			continue;
-		w->below[n->parent] += w->below[i];
+		parent = &w->below[n->parent];
+		parent->cost += w->below[i].cost;
 		if (is_pseudo(s, n))
 			continue;
-		w->callees[n->parent].calls += own.calls;
-		w->callees[n->parent].leaves += own.leaves;
-		w->callees[n->parent].yields += own.yields;
-		w->callees[n->parent].instants += own.instants;
+		parent->callees.calls += own.calls;
+		parent->callees.leaves += own.leaves;
+		parent->callees.yields += own.yields;
+		parent->callees.instants += own.instants;
 	}
 }
 
@@ -210,7 +199,7 @@ static void scale_costs(struct work *w)
 			samples += (double)t->beside.trace.of[i];
 		samples += (double)t->beside.trace.outside;
 		for (uint32_t i = 0; i < s->nnodes; i++) {
-			if (w->target[s->nodes[i].thread] != t)
+			if (target_of(w, i) != t)
 				continue;
 			cpu += (double)s->nodes[i].self[SNAPSHOT_CPU];
 			taken += (double)node_cost(w, i);
@@ -268,12 +257,6 @@ static int bound_minima(struct snapshot *s)
 	return 0;
 }
 
-static void forget_callees(struct work *w)
-{
-	memset(w->callees, 0, w->s->nnodes * sizeof(*w->callees));
-	memset(w->below, 0, w->s->nnodes * sizeof(*w->below));
-}
-
 static int reconcile(const struct work *w)
 {
 	struct snapshot *s = w->s;
@@ -285,7 +268,7 @@ static int reconcile(const struct work *w)
 		if (t->beside.trace.of && t->corrected)
 			r = reconcile_target(s, t, w->taken);
 		else if (t->mode == MODE_COUNT && t->estimate.samples)
-			r = reconcile_counted(s, t);
+			r = reconcile_target(s, t, NULL);
 		t->beside = (struct snapshot_beside){0};
 	}
 	return r;
@@ -344,10 +327,9 @@ static int correct_coros(const struct work *w)
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		for (uint32_t k = s->nodes[i].func == SNAPSHOT_NONE ? 0 : first[s->nodes[i].func];
 		     k; k = next[k - 1])
-			if (runs_in(s, &s->nodes[i], &s->coros[k - 1]) &&
-			    w->cost[s->nodes[i].thread]) {
-				cost[k - 1] += w->below[i];
-				least[k - 1] = least_cost(w->cost[s->nodes[i].thread]);
+			if (runs_in(s, &s->nodes[i], &s->coros[k - 1]) && target_of(w, i)) {
+				cost[k - 1] += w->below[i].cost;
+				least[k - 1] = least_cost(&target_of(w, i)->cost);
 			}
 	for (uint32_t i = 0; i < s->ncoros; i++)
 		correct_coro(&s->coros[i], cost[i], least[i]);
@@ -356,37 +338,34 @@ static int correct_coros(const struct work *w)
 
 int snapshot_correct(struct snapshot *s)
 {
-	_cleanup_free_ struct ends *callees = calloc((size_t)s->nnodes + 1, sizeof(*callees));
-	_cleanup_free_ uint64_t *below = calloc((size_t)s->nnodes + 1, sizeof(*below));
-	_cleanup_free_ const struct cost **cost = calloc((size_t)s->nthreads + 1, sizeof(*cost));
+	_cleanup_free_ struct below *below = calloc((size_t)s->nnodes + 1, sizeof(*below));
 	_cleanup_free_ struct snapshot_target **target =
 		calloc((size_t)s->nthreads + 1, sizeof(*target));
 	_cleanup_free_ uint64_t *taken = calloc((size_t)s->nnodes + 1, sizeof(*taken));
-	struct work w = {s, callees, below, taken, cost, target};
+	struct work w = {s, below, taken, target};
 	int r;
 
-	if (!callees || !below || !cost || !target || !taken)
+	if (!below || !target || !taken)
 		return -ENOMEM;
 	find_targets(&w);
-	count_callees(&w);
+	count_below(&w);
 	scale_costs(&w);
-	forget_callees(&w);
-	count_callees(&w);
+	count_below(&w);
 	for (uint32_t i = 0; i < s->nnodes; i++) {
-		if (!cost[s->nodes[i].thread])
+		const struct snapshot_target *t = target_of(&w, i);
+
+		if (!t)
 			continue;
 		taken[i] = node_cost(&w, i);
 		/* Waiting that walks have distributed contains no probes' time. */
-		if (!target[s->nodes[i].thread]->beside.trace.of &&
-		    !target[s->nodes[i].thread]->waits.walked)
+		if (!t->beside.trace.of && !t->waits.walked)
 			correct_node(&w, i, taken[i]);
 	}
 	r = reconcile(&w);
 	add_rest(s);
-	forget_callees(&w);
-	count_callees(&w);
+	count_below(&w);
 	for (uint32_t i = 0; i < s->nnodes; i++)
-		if (cost[s->nodes[i].thread])
+		if (target_of(&w, i))
 			correct_extremes(&w, i);
 	snapshot_fit_waits(s);
 	if (r == 0)

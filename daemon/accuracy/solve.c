@@ -57,61 +57,66 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/median.h"
 #include "base/square.h"
 
-#define FEW_OF_ONE 5	/* samples of one function */
-#define KNOWN_TO   0.15 /* relative error of the estimated cost of all hits */
-#define MOST	   5.0	/* limit of k; beyond it the cause is not the cost of hits */
+#define MOST 5.0 /* limit of k; beyond it the cause is not the cost of hits */
 
-#define TIMES_ERROR 0.3 /* relative deviation of D from D0 between programs */
-#define EACH_ERROR  0.1 /* error of what every interval is longer by, relative to D0 */
 /*
- * Relative error of the total that the functions' times leave, if all time is the probes': all of a
- * program's functions can be slowed down by the same unknown factor. (Totals of 16 programs on two
- * versions were 0.9 to 2.2 times the undisturbed ones, median 1.25.)
+ * Relative deviation of D from D0 between programs. All functions of a program can be slowed down by the same
+ * unknown factor, so this is the relative error of the total that their times leave, too, if all time is the
+ * probes'. (Totals of 16 programs on two versions were 0.9 to 2.2 times the undisturbed ones, median 1.25.)
  */
-#define COMMON	0.3
-#define OUTLIER 4.0  /* squared errors above about this value count less */
-#define MET	5.0  /* minimum number of samples of a function for comparison */
-#define DRIFTS	4.0  /* median squared error that chance does not explain */
-#define SLOWEST 6.0  /* maximum slowdown factor of a program, apart from its hits */
-#define TOTALS	90   /* number of totals to try, from 1 to 1 / SLOWEST */
-#define FEW	30.0 /* minimum number of samples before the probes */
+#define PROGRAMS_DIFFER 0.3
+#define EACH_ERROR	0.1  /* error of what every interval is longer by, relative to D0 */
+#define CHANCE		4.0  /* squared errors above that are outliers; not explained by chance */
+#define FEW_OF_ONE	5.0  /* samples of one function */
+#define FEW		30.0 /* samples of all before the probes */
+#define SLOWEST		6.0  /* maximum slowdown factor of a program, apart from its hits */
+#define TOTALS		90   /* number of totals to try, from 1 to 1 / SLOWEST */
 
-double reconcile_scale(double cpu, double taken, double samples, double period_ns)
-{
-	double of_trace = square(KNOWN_TO * taken),
-	       of_samples = (samples + 0.5) * square(period_ns);
-	double both = of_trace + of_samples, own, k;
-
-	if (taken <= 0 || samples <= 0)
-		return 1;
-	own = (of_trace * samples * period_ns + of_samples * fmax(0, cpu - taken)) / both;
-	k = (cpu - own) / taken;
-	return k < 1 / MOST ? 1 / MOST : k > MOST ? MOST : k;
-}
-
-/* ---- while it was traced ----------------------------------------------------------------- */
-
-/* A time from the trace and from the samples during it. */
 struct measured {
 	double ns, variance;
 };
 
+/* Weighted by precision; b if both are exact. */
+static struct measured mean_of(struct measured a, struct measured b)
+{
+	double both = a.variance + b.variance;
+
+	if (both <= 0)
+		return b;
+	return (struct measured){
+		.ns = (a.ns * b.variance + b.ns * a.variance) / both,
+		.variance = a.variance * b.variance / both,
+	};
+}
+
+double reconcile_scale(double cpu, double taken, double samples, double period_ns)
+{
+	const struct measured of_trace = {fmax(0, cpu - taken), square(COST_APART * taken)},
+			      of_samples = {samples * period_ns,
+					    (samples + 0.5) * square(period_ns)};
+	double k;
+
+	if (taken <= 0 || samples <= 0)
+		return 1;
+	k = (cpu - mean_of(of_trace, of_samples).ns) / taken;
+	return fmin(MOST, fmax(1 / MOST, k));
+}
+
+/* ---- while it was traced ----------------------------------------------------------------- */
+
+/* By the trace and by the samples during it */
 static struct measured while_traced(const struct reconcile *r, const struct reconcile_row *row,
 				    bool sampled)
 {
-	double samples = row->samples * r->period_ns, of_trace = square(COST_APART * row->taken);
+	const struct measured of_trace = {row->own, square(COST_APART * row->taken)};
+	const double samples = row->samples * r->period_ns;
 	/* The average of both: a function without samples may still have used time. */
-	double of_samples = ((row->own + samples) / 2 + r->period_ns / 2) * r->period_ns;
-	double both = of_samples + of_trace;
+	const double variance = ((row->own + samples) / 2 + r->period_ns / 2) * r->period_ns;
 
-	if (!sampled || both <= 0)
-		return (struct measured){row->own, of_trace};
-	return (struct measured){
-		.ns = (of_samples * row->own + of_trace * samples) / both,
-		.variance = of_samples * of_trace / both,
-	};
+	return sampled ? mean_of((struct measured){samples, variance}, of_trace) : of_trace;
 }
 
 /* ---- the slowdown ------------------------------------------------------------------------ */
@@ -188,7 +193,7 @@ static double likely_ns(const struct reconcile *r, const struct reconcile_row *r
 /* Reduces the weight of outliers; x: a squared error. */
 static double robust(double x)
 {
-	return OUTLIER * log1p(x / OUTLIER);
+	return CHANCE * log1p(x / CHANCE);
 }
 
 /* The variance of the difference between U and its prediction; of a function's time by its share. */
@@ -214,7 +219,7 @@ static double misfit(const struct reconcile *r, const struct reconcile_row *rows
 		     const struct measured *u, size_t n, const struct fit *f, double total,
 		     double *ret_times, double *ret_weight)
 {
-	double aa = 1 / square(TIMES_ERROR), ab = aa, sum = 0;
+	double aa = 1 / square(PROGRAMS_DIFFER), ab = aa, sum = 0;
 
 	*ret_weight = 0;
 	for (int pass = 0; pass < 2; pass++) {
@@ -239,7 +244,7 @@ static double misfit(const struct reconcile *r, const struct reconcile_row *rows
 				   square(likely_ns(r, &rows[i], share, rest + share.ns) / total));
 		}
 	}
-	return sum + square((*ret_times - 1) / TIMES_ERROR);
+	return sum + square((*ret_times - 1) / PROGRAMS_DIFFER);
 }
 
 /* Finds the best total, assuming that D varies between functions as it did with f->slow. */
@@ -271,7 +276,7 @@ static void fit_total(const struct reconcile *r, const struct reconcile_row *row
 static struct slowdown fit_slowdown(const struct reconcile *r, const struct reconcile_row *rows,
 				    const struct measured *u, size_t n, const struct fit *f)
 {
-	double tt = 1 / square(TIMES_ERROR), ee = 1 / square(EACH_ERROR * r->slowdown_ns);
+	double tt = 1 / square(PROGRAMS_DIFFER), ee = 1 / square(EACH_ERROR * r->slowdown_ns);
 	double t = tt, e = ee * r->each_ns, et = 0;
 	struct slowdown s;
 
@@ -292,18 +297,6 @@ static struct slowdown fit_slowdown(const struct reconcile *r, const struct reco
 	return s;
 }
 
-static struct measured mean_of(struct measured a, struct measured b)
-{
-	double both = a.variance + b.variance;
-
-	if (both <= 0)
-		return b;
-	return (struct measured){
-		.ns = (a.ns * b.variance + b.ns * a.variance) / both,
-		.variance = a.variance * b.variance / both,
-	};
-}
-
 /*
  * Adds what is common to all functions to the error of the total. The program's progress, if it is
  * known, is a second measurement of the total without that error.
@@ -311,7 +304,7 @@ static struct measured mean_of(struct measured a, struct measured b)
 static void take_progress(const struct reconcile *r, const struct reconcile_row *rows,
 			  const struct measured *u, size_t n, struct fit *f)
 {
-	const double common = square(COMMON * r->disturbed * f->total);
+	const double common = square(PROGRAMS_DIFFER * r->disturbed * f->total);
 	const struct measured of_rows = {f->total, f->variance + common};
 	struct measured total;
 
@@ -324,13 +317,6 @@ static void take_progress(const struct reconcile *r, const struct reconcile_row 
 	f->variance = f->stated = total.variance;
 	if (r->slowdown_ns > 0)
 		f->slow = fit_slowdown(r, rows, u, n, f);
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
 }
 
 /*
@@ -346,13 +332,12 @@ static double drift_of(const struct reconcile *r, const struct reconcile_row *ro
 		struct measured share = by_share(&rows[i], f, f->total);
 		struct measured own = without_slowdown(r, &rows[i], &u[i], &f->slow);
 
-		if (rows[i].before + rows[i].samples >= MET)
+		if (rows[i].before + rows[i].samples >= FEW_OF_ONE)
 			scratch[met++] = f->drift *
-					 (square(share.ns - own.ns) / DRIFTS - own.variance) /
+					 (square(share.ns - own.ns) / CHANCE - own.variance) /
 					 share.variance;
 	}
-	qsort(scratch, met, sizeof(*scratch), compare);
-	return met > 2 ? fmax(1, scratch[met / 2]) : 1;
+	return met > 2 ? fmax(1, median(scratch, met)) : 1;
 }
 
 static struct fit fit_before(const struct reconcile *r, const struct reconcile_row *rows,

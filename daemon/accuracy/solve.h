@@ -48,12 +48,9 @@ int reconcile_solve(const struct reconcile *r, struct reconcile_row *rows, size_
 double reconcile_part_variance(const struct reconcile *r, const struct reconcile_row *part);
 
 /*
- * Combines the measurements of a target. taken: the estimated probe cost in ns, per node. Sets the
- * variances of functions. Returns 0, or -ENOMEM with the snapshot unchanged.
+ * Combines the measurements of a target. taken: the estimated probe cost in ns, per node; NULL: calls were
+ * counted, and all times come from samples. Sets the variances of functions. Returns 0, or -ENOMEM with the snapshot unchanged.
  */
 int reconcile_target(struct snapshot *s, struct snapshot_target *t, const uint64_t *taken);
-
-/* Like reconcile_target, for mode count, in which all times come from samples. */
-int reconcile_counted(struct snapshot *s, struct snapshot_target *t);
 
 #endif

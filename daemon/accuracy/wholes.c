@@ -9,18 +9,16 @@
 
 #include "base/array.h"
 
-#define FIRST 256u
-
 void wholes_deinit(struct wholes *w)
 {
 	free(w->v);
-	free(w->touched);
 	*w = (struct wholes){0};
 }
 
 void wholes_clear(struct wholes *w)
 {
-	w->n = w->ntouched = 0;
+	w->n = 0;
+	w->shown = false;
 }
 
 /* NULL: out of memory */
@@ -29,7 +27,7 @@ static struct wholes_node *reserve(struct wholes *w, uint32_t node)
 	struct wholes_node *v = w->v;
 
 	if (node >= w->cap)
-		v = array_room(v, &w->cap, node + 1, FIRST, sizeof(*v));
+		v = array_room(v, &w->cap, node + 1, ARRAY_FIRST, sizeof(*v));
 	if (!v)
 		return NULL;
 	w->v = v;
@@ -76,19 +74,9 @@ static void close_call(struct wholes *w, struct thread_whole *c, bool whole)
 	while (c->first) {
 		const uint32_t node = c->first - 1;
 		struct wholes_node *n = &w->v[node];
-		uint32_t *touched = w->touched;
 
 		c->first = n->next;
-		if (whole && !n->touched) {
-			touched = array_room(touched, &w->touched_cap, w->ntouched + 1, FIRST,
-					     sizeof(*touched));
-			if (touched) {
-				w->touched = touched;
-				touched[w->ntouched++] = node;
-				n->touched = true;
-			}
-		}
-		if (whole && n->touched) {
+		if (whole) {
 			n->window.calls += n->open.calls;
 			n->window.ended += n->open.ended;
 		}
@@ -96,6 +84,7 @@ static void close_call(struct wholes *w, struct thread_whole *c, bool whole)
 		n->listed = false;
 		n->next = 0;
 	}
+	w->shown |= whole;
 	w->open -= c->depth > 0;
 	c->depth = 0;
 }
@@ -121,23 +110,26 @@ void wholes_drop(struct wholes *w, struct thread_whole *c)
 
 void wholes_fold(struct wholes *w, const struct calltree *tree)
 {
-	for (uint32_t k = 0; k < w->ntouched; k++) {
-		const uint32_t i = w->touched[k], parent = tree->parents[i];
-		struct wholes_node *n = &w->v[i];
-		const double x = (double)n->window.calls, y = (double)n->window.ended;
+	for (uint32_t k = 0; k < calltree_ntouched(tree); k++) {
+		const uint32_t i = calltree_touched(tree, k), parent = tree->parents[i];
+		struct wholes_node *n = i < w->n ? &w->v[i] : NULL;
 		const double of = parent < w->n ? (double)w->v[parent].window.ended : 0;
+		double x, y;
 
+		if (!n)
+			continue;
+		x = (double)n->window.calls;
+		y = (double)n->window.ended;
 		n->sums.x += x;
 		n->sums.y += y;
 		n->sums.x2 += x * x;
 		n->sums.xy += x * of;
 		n->sums.y2 += y * y;
 	}
-	for (uint32_t k = 0; k < w->ntouched; k++) {
-		w->v[w->touched[k]].window = (struct wholes_pair){0};
-		w->v[w->touched[k]].touched = false;
-	}
-	w->ntouched = 0;
+	for (uint32_t k = 0; k < calltree_ntouched(tree); k++)
+		if (calltree_touched(tree, k) < w->n)
+			w->v[calltree_touched(tree, k)].window = (struct wholes_pair){0};
+	w->shown = false;
 }
 
 void wholes_move(struct wholes *w, uint32_t from, uint32_t to)

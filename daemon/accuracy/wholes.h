@@ -24,7 +24,7 @@ struct wholes_node {
 	struct wholes_pair open,
 		window; /* in the outermost call that is open; in those that ended */
 	uint32_t next;	/* in the list of the outermost call's nodes; 0: the last one */
-	bool listed, touched;
+	bool listed;
 };
 
 struct wholes {
@@ -33,8 +33,7 @@ struct wholes {
 	uint32_t open; /* number of outermost calls that have not ended */
 	struct wholes_node *v;
 	uint32_t n, cap;
-	uint32_t *touched; /* nodes with a figure in `window` */
-	uint32_t ntouched, touched_cap;
+	bool shown; /* a call has ended in the window */
 };
 
 void wholes_deinit(struct wholes *w);
@@ -48,7 +47,7 @@ void wholes_clear(struct wholes *w);
 void wholes_enter(struct wholes *w, struct thread_whole *c, uint32_t node, uint32_t depth);
 void wholes_leave(struct wholes *w, struct thread_whole *c, uint32_t node, uint32_t depth);
 void wholes_drop(struct wholes *w, struct thread_whole *c);
-/* The window has ended, after a drop of each thread. */
+/* The window has ended, after a drop of each thread. The tree lists the nodes that it has touched. */
 void wholes_fold(struct wholes *w, const struct calltree *tree);
 /* A node's figures are added to another one's. */
 void wholes_move(struct wholes *w, uint32_t from, uint32_t to);

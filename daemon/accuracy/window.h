@@ -25,15 +25,22 @@ struct window {
 };
 
 /* Begin a window of length_ns (0: unlimited). cost: per event, as known now. */
-void window_open(struct window *w, uint64_t length_ns, const struct cost *cost);
-/* Forget the time shown so far; the window stays open. */
-void window_clear(struct window *w);
+static inline void window_open(struct window *w, uint64_t length_ns, const struct cost *cost)
+{
+	/* events and their costs are also counted without a limit */
+	w->limit_ns = length_ns ? length_ns : UINT64_MAX;
+	w->shown_ns = 0;
+	w->cut = false;
+	w->events = w->taken = 0;
+	for (int k = 0; k < COST_KINDS; k++)
+		w->cost[k] = cost->before[k] + cost->after[k];
+}
 
-/* Close the open window at *ret_end: ts, or earlier if the limit was reached. Returns the time shown. */
-uint64_t window_close(const struct window *w, uint64_t ts, uint64_t *ret_end);
-/* Correct `shown` (from window_close()) if events cost scale times the cost given at
- * window_open(). */
-uint64_t window_rescale(const struct window *w, uint64_t shown, double scale);
+/* Forget the time shown so far; the window stays open. */
+static inline void window_clear(struct window *w)
+{
+	w->events = w->taken = 0;
+}
 
 /* The time shown up to ts */
 static inline uint64_t window_shown(const struct window *w, uint64_t ts)
@@ -47,22 +54,41 @@ static inline uint64_t window_shown(const struct window *w, uint64_t ts)
 	return own;
 }
 
+/* Close the open window at *ret_end: ts, or earlier if the limit was reached. Returns the time shown. */
+static inline uint64_t window_close(const struct window *w, uint64_t ts, uint64_t *ret_end)
+{
+	uint64_t shown = window_shown(w, ts);
+
+	*ret_end = ts;
+	if (shown > w->limit_ns) {
+		/* between events, own time equals elapsed time */
+		*ret_end = ts - (shown - w->limit_ns);
+		shown = w->limit_ns;
+	}
+	return shown;
+}
+
+/* Correct `shown` (from window_close()) if events cost scale times the cost given at window_open(). */
+static inline uint64_t window_rescale(const struct window *w, uint64_t shown, double scale)
+{
+	double own = (double)shown - (scale - 1) * (double)w->taken;
+	double least = (double)(w->events * WINDOW_OWN_NS);
+
+	return (uint64_t)(own > least ? own : least);
+}
+
 /* Count an event at ts. False: the window ended before it, at *ret_end. Its cost is added to
  * taken_ever in any case. Inline, because each event in a window needs it. */
 static inline bool window_admit(struct window *w, uint64_t ts, enum cost_kind kind,
 				uint64_t *ret_end)
 {
-	uint64_t shown = window_shown(w, ts);
-
 	w->taken_ever += w->cost[kind];
-	if (shown < w->limit_ns && !w->cut) {
+	if (window_shown(w, ts) < w->limit_ns && !w->cut) {
 		w->events++;
 		w->taken += w->cost[kind];
 		return true;
 	}
-	/* between events, own time equals elapsed time */
-	*ret_end = shown < w->limit_ns ? ts : ts - (shown - w->limit_ns);
-	w->shown_ns = shown < w->limit_ns ? shown : w->limit_ns;
+	w->shown_ns = window_close(w, ts, ret_end);
 	return false;
 }
 

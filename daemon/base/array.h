@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The usual `first` */
+#define ARRAY_FIRST 256u
+
 /*
  * Makes room for `need` (at least 1) elements of `size` bytes in the array v (NULL: empty), which
  * has room for *room; the first time for at least `first`. New elements are all zero bytes. Returns

@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-/* A scale outside this range is a measuring error, not a busy machine. */
-#define SCALE_MIN 0.25
+/* A scale above this, or below its inverse, is a measuring error, not a busy machine. */
 #define SCALE_MAX 4.0
 
 /*
@@ -33,9 +32,7 @@ double cost_scale(const struct cost *c, uint64_t latencies_ns, uint64_t latencie
 	if (!c->known || !c->latency_ps || latencies < COST_LATENCIES)
 		return 1;
 	scale = 1e3 * (double)latencies_ns / (double)latencies / c->latency_ps;
-	if (scale < SCALE_MIN)
-		return SCALE_MIN;
-	return scale > SCALE_MAX ? SCALE_MAX : scale;
+	return fmin(SCALE_MAX, fmax(1 / SCALE_MAX, scale));
 }
 
 static uint32_t scaled(uint32_t ns, double scale)
@@ -156,4 +153,13 @@ struct cost cost_scaled(const struct cost *c, double scale)
 		ret.after[k] = scaled(c->after[k], scale);
 	}
 	return ret;
+}
+
+uint64_t cost_taken(const struct cost *c, const struct cost_ends *own,
+		    const struct cost_ends *callees)
+{
+	return own->calls * c->after[COST_ENTER] + own->leaves * c->before[COST_LEAVE] +
+	       own->yields * c->before[COST_YIELD] + callees->calls * c->before[COST_ENTER] +
+	       callees->leaves * c->after[COST_LEAVE] + callees->yields * c->after[COST_YIELD] +
+	       callees->instants * (c->before[COST_ENTER] + c->after[COST_ENTER]);
 }

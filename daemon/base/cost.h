@@ -66,8 +66,8 @@ double cost_undisturbed(double cold_ns, double n, double ns, double times);
 double cost_cold_slowdown(double cold_ns, double n, double ns);
 double cost_cold_slope(double cold_ns, double n, double ns);
 /*
- * How far off that is: relative deviations from the mean of the cost of a function's hits, and of its slowdown
- * (16 programs, 3.11.2).
+ * How far off that is: relative deviations from the mean of the cost of a function's hits, and so of all hits if a
+ * program is in few functions; and of a function's slowdown (16 programs, 3.11.2).
  */
 #define COST_APART  0.15
 #define COST_DIFFER 0.4
@@ -109,6 +109,18 @@ static inline double cost_enter(const struct cost *c)
 {
 	return cost_hit(c, COST_ENTER);
 }
+
+/* Numbers of events of a context. instants: calls of C functions without an end event */
+struct cost_ends {
+	uint64_t calls, leaves, yields, instants;
+};
+
+/*
+ * Returns the probes' part of a context's own time, ns, by its own events and by those of its callees. They
+ * are as if of the context's callees if it has no events of its own (`own` twice).
+ */
+uint64_t cost_taken(const struct cost *c, const struct cost_ends *own,
+		    const struct cost_ends *callees);
 
 /* c with all costs multiplied by scale. latency_ps stays: it belongs to the original measurement. */
 struct cost cost_scaled(const struct cost *c, double scale);

@@ -8,4 +8,12 @@ static inline double square(double x)
 	return x * x;
 }
 
+/* The sum of (z - ratio x)^2, at least 0, by sums of z^2, z x and x^2: how far pairs are from their ratio */
+static inline double square_residual(double z2, double zx, double x2, double ratio)
+{
+	const double sum = z2 - 2 * ratio * zx + square(ratio) * x2;
+
+	return sum > 0 ? sum : 0;
+}
+
 #endif

@@ -56,8 +56,6 @@ void waiting_clear_thread(struct waiting *w, struct thread *th, uint64_t ts)
 
 /* ---- contexts ---------------------------------------------------------------------------- */
 
-#define NODES_FIRST 256u
-
 /* Makes room for this reason in a node. Columns of reasons that do not occur have none. */
 static bool reserve(struct waiting *w, uint32_t node, enum wait_reason why)
 {
@@ -69,13 +67,13 @@ static bool reserve(struct waiting *w, uint32_t node, enum wait_reason why)
 
 		room = w->room;
 		if (v)
-			v = array_room(v, &room, node + 1, NODES_FIRST, sizeof(*v));
+			v = array_room(v, &room, node + 1, ARRAY_FIRST, sizeof(*v));
 		if (!v && w->weights[i])
 			return false;
 		w->weights[i] = v;
 	}
 	room = w->room;
-	variances = array_room(w->variances, &room, node + 1, NODES_FIRST, sizeof(*variances));
+	variances = array_room(w->variances, &room, node + 1, ARRAY_FIRST, sizeof(*variances));
 	if (!variances)
 		return false;
 	w->variances = variances;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "probe/sample_cost.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/cost.h"
+#include "base/median.h"
 #include "base/worker.h"
 
 /* The same work is done with a timer and without, in turns; the median of the differences is not disturbed. */
@@ -19,23 +20,22 @@
 #define PERIOD_NS UINT64_C(100000)
 /* What the program takes that walks a stack of 20 frames: 4 to 6 us (3.8 to 3.13). */
 #define WALK_NS 5000.0
-/* Results outside are errors. */
-#define LEAST_NS 2000.0
-#define MOST_NS	 300000.0
 
 static uint32_t measured; /* ns; 0: unknown */
 
-static int timer_open(void)
+int sample_clock_open(pid_t pid, int cpu, uint64_t period_ns)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = PERIOD_NS,
+		.sample_period = period_ns,
+		.exclude_idle = 1,
 		.disabled = 1,
 	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 static void work(uint32_t n)
@@ -54,16 +54,10 @@ static double timed(uint32_t n)
 	return (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
 }
 
-static int compare(const void *a, const void *b)
+/* Returns 0 if that is not possible. */
+static uint32_t measure(void)
 {
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-uint32_t sample_cost_measure(void)
-{
-	_cleanup_close_ int fd = timer_open();
+	_cleanup_close_ int fd = sample_clock_open(0, -1, PERIOD_NS);
 	double each[TURNS], cost;
 	uint32_t n = 1000;
 
@@ -80,15 +74,14 @@ uint32_t sample_cost_measure(void)
 		(void)ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
 		each[i] = (with - without) / (with / (double)PERIOD_NS);
 	}
-	qsort(each, TURNS, sizeof(each[0]), compare);
-	cost = each[TURNS / 2] + WALK_NS;
-	return cost < LEAST_NS || cost > MOST_NS ? 0 : (uint32_t)cost;
+	cost = median(each, TURNS) + WALK_NS;
+	return cost > WALK_NS ? (uint32_t)cost : 0;
 }
 
 static void *measure_main(void *arg)
 {
 	(void)arg;
-	__atomic_store_n(&measured, sample_cost_measure(), __ATOMIC_RELAXED);
+	__atomic_store_n(&measured, measure(), __ATOMIC_RELAXED);
 	return NULL;
 }
 

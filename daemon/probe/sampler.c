@@ -6,7 +6,6 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -63,24 +62,6 @@ struct pyp_sampling sampler_layout(const struct layout *l, const struct probe_sa
 	};
 }
 
-/*
- * A cpu-clock event per CPU counts time while any task runs on it and does not interrupt idle CPUs.
- */
-static int clock_open(int cpu, uint64_t period_ns)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = period_ns,
-		.exclude_idle = 1,
-		.disabled = 1,
-	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
 static int clock_start(int fd, int prog_fd)
 {
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog_fd) < 0 ||
@@ -111,7 +92,7 @@ int sampler_open(int prog_fd, uint64_t period_ns, struct sampler **ret)
 	/* Any number but 0: it need not be secret. */
 	s->random = clock_monotonic_ns() | 1;
 	for (int cpu = 0; cpu < cpus; cpu++) {
-		int fd = clock_open(cpu, period_ns), r;
+		int fd = sample_clock_open(-1, cpu, period_ns), r;
 
 		if (fd == -ENODEV) /* the CPU is offline */
 			continue;

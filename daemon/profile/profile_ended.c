@@ -165,7 +165,7 @@ static bool fold_first(struct profile *p)
 void profile_fold_ended(struct profile *p)
 {
 	/* Counts that the next reading replaces, and what a window has shown, are located by node. */
-	if (p->counts.nparts || p->tail.end_ns || p->wholes.ntouched)
+	if (p->counts.nparts || p->tail.end_ns || p->wholes.shown)
 		return;
 	while (p->ended.napart > ENDED_APART)
 		if (!fold_first(p))

@@ -7,14 +7,12 @@
 
 #include <math.h>
 
-#include "accuracy/progress.h"
+#include "accuracy/calls.h"
 #include "base/array.h"
 #include "profile/profile_priv.h"
 
 /* The share of a stretch's CPU time that its probes may take, so that times of calls are taken from it */
 #define LIGHT 0.2
-
-#define TAIL_FIRST 256u
 
 /* Share of calls that may be made by other threads than those that pass as many marks */
 #define MARKS_APART 0.1
@@ -76,7 +74,7 @@ bool profile_makes_calls(const struct profile *p, uint32_t tid)
  */
 static bool marks_are_alike(const struct profile *p)
 {
-	const double n = progress_windows(&p->evidence);
+	const double n = calls_windows_marked(&p->evidence);
 	double shown = 0, marks = 0, apart = 0, chance = 0;
 
 	for (uint32_t i = 0; i < p->threads.n; i++) {
@@ -141,7 +139,7 @@ bool profile_tail_begin(struct profile *p, uint64_t ts)
 			timing_charge(tree, p->threads.v[i], ts);
 	n = calltree_ntouched(tree);
 	if (n)
-		v = array_room(v, &p->tail.cap, n, TAIL_FIRST, sizeof(*v));
+		v = array_room(v, &p->tail.cap, n, ARRAY_FIRST, sizeof(*v));
 	if (n && !v)
 		return false;
 	p->tail.shown = v;

@@ -15,8 +15,6 @@
 #define ENOUGH	  100 /* samples of the program */
 #define LEAST	  10
 #define OF_PROBES 20 /* samples of the probes that suffice to determine a hit's cost */
-#define RATE	  199
-#define RATE_LOW  99
 #define ADVISE	  0.25
 
 bool forecast_suffices(const struct forecast_reading *r)
@@ -95,11 +93,6 @@ struct forecast forecast_of(const struct forecast_reading *r)
 	return f;
 }
 
-static double smaller(double a, double b)
-{
-	return a < b ? a : b;
-}
-
 static double cost_of_samples(uint32_t rate)
 {
 	return (double)COST_SAMPLE_NS * rate / 1e9;
@@ -112,7 +105,7 @@ double forecast_cost(const struct forecast *f, const struct target_opts *o)
 	if (!f->known || o->mode.mode == MODE_SAMPLE)
 		return o->mode.mode == MODE_SAMPLE ? samples : 0;
 	if (target_opts_limit(o))
-		return smaller(f->trace, (double)target_opts_limit(o) / 100);
+		return fmin(f->trace, (double)target_opts_limit(o) / 100);
 	return (o->mode.mode == MODE_COUNT ? f->count : f->trace) + samples;
 }
 
@@ -124,17 +117,20 @@ static int put_share(char *out, size_t size, const char *mode, double share)
 const char *forecast_text(const struct forecast *f, double cost, uint32_t limit,
 			  char out[FORECAST_TEXT])
 {
-	struct target_opts initial;
+	struct target_opts initial, sample;
 	size_t n = 0;
 
 	target_opts_init(&initial);
+	sample = initial;
+	sample.mode.mode = MODE_SAMPLE;
+	const double samples = forecast_cost(f, &sample);
 	const struct {
 		const char *mode;
 		double share;
 	} rows[] = {{"trace", f->trace},
 		    {" · count", f->count},
-		    {" · count+samples", f->count + cost_of_samples(RATE)},
-		    {" · sample", cost_of_samples(RATE_LOW)},
+		    {" · count+samples", f->count + samples},
+		    {" · sample", samples},
 		    {" · the default", forecast_cost(f, &initial)}};
 
 	if (!f->measured && limit) {

@@ -3,10 +3,16 @@
 
 #include <math.h>
 
-/* A moment ends after this number of hits, or at the latest after this time. */
+/* The part of what windows may take that is for marks */
+#define PART 0.1
+/*
+ * A moment ends after this number of hits, or at the latest after this time, after which kept marks that take
+ * this little of the budget are given up, too.
+ */
 #define ALL_HITS  1000u
 #define RARE_HITS 3000u
 #define MOST_NS	  UINT64_C(1000000000)
+#define TOO_FEW	  30
 /* Rates over shorter times are not representative; with fewer hits, it is worth waiting longer. */
 #define RARE_NS	   UINT64_C(30000000)
 #define RARE_LEAST 300u
@@ -16,50 +22,33 @@
 #define IDLE_NS UINT64_C(2000000)
 /* If the budget allows none, a single one may exceed it by this factor. */
 #define ONE 8.0
-/* After this time, marks that take this little of the budget are given up. */
-#define TRIED_NS UINT64_C(1500000000)
-#define TOO_FEW	 30
 /*
  * Marks that take more than the budget of one by this factor are given up: all the time since they were
- * attached, or in a moment, as they would leave nothing of the limit for windows then.
+ * attached, or in a moment, as they would leave nothing of the limit for windows then. A trace, which costs more
+ * than 30 %, has no limit: beside it, they may take twice as much in a moment.
  */
 #define UNFIT	  1.15
-#define SUDDEN	  1.15
 #define MOMENT_NS UINT64_C(50000000)
 /* The number of times that the second step is repeated without the most frequent ones */
 #define REPEATS 6
 /* Hits per second of CPU time below which marks measure nothing */
 #define RATE_MIN 20.0
 
-static void begin(struct marks *m, uint32_t n, double hit_ns, double budget, double sudden)
+void marks_begin(struct marks *m, const struct marks_opts *of)
 {
 	*m = (struct marks){
-		.state = n ? MARKS_NEW : MARKS_NONE,
-		.n = n < PYP_MARKS ? n : PYP_MARKS,
-		.all = n,
-		.hit_ns = hit_ns,
-		.budget = budget,
-		.sudden = sudden,
+		.state = of->n ? MARKS_NEW : MARKS_NONE,
+		.n = of->n < PYP_MARKS ? of->n : PYP_MARKS,
+		.of = *of,
+		.budget = of->bound > 0 ? fmin(MARKS_MOST, PART * of->bound) : MARKS_MOST,
 	};
 	for (uint32_t i = 0; i < m->n; i++)
 		m->v[i] = (uint8_t)i;
 }
 
-void marks_begin(struct marks *m, uint32_t n, double hit_ns, double bound)
-{
-	const double budget = fmin(MARKS_MOST, MARKS_PART * bound);
-
-	begin(m, n, hit_ns, budget, SUDDEN * ONE * budget);
-}
-
-void marks_begin_beside(struct marks *m, uint32_t n, double hit_ns, double sudden)
-{
-	begin(m, n, hit_ns, MARKS_MOST, sudden);
-}
-
 void marks_expect(struct marks *m, const uint8_t *v, uint32_t n)
 {
-	if (m->state != MARKS_NEW || m->alone || !n || n > m->all)
+	if (m->state != MARKS_NEW || m->alone || !n || n > m->of.n)
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		m->v[i] = v[i];
@@ -176,20 +165,20 @@ static void keep_rarest(struct marks *m, const uint64_t *counts)
 /* Returns the number of hits that the budget allows in so much CPU time of the target's own. */
 static double affordable(const struct marks *m, double own)
 {
-	return m->budget * own / m->hit_ns;
+	return m->budget * own / m->of.hit_ns;
 }
 
 /* The target's own part of so much CPU time. What hits take is known to some percent. */
 static double own_ns(const struct marks *m, uint64_t cpu_ns, const uint64_t *counts)
 {
-	return fmax((double)cpu_ns - m->hit_ns * (double)marks_hits(m, counts),
+	return fmax((double)cpu_ns - m->of.hit_ns * (double)marks_hits(m, counts),
 		    (double)cpu_ns / 10);
 }
 
 /* cpu_ns: the target's CPU time meanwhile */
 static void take_rates(struct marks *m, uint64_t cpu_ns, const uint64_t *counts)
 {
-	const double taken = m->hit_ns * (double)marks_hits(m, counts);
+	const double taken = m->of.hit_ns * (double)marks_hits(m, counts);
 	const double own = own_ns(m, cpu_ns, counts), most = affordable(m, own);
 
 	if (taken > own && m->repeats++ < REPEATS) {
@@ -201,29 +190,19 @@ static void take_rates(struct marks *m, uint64_t cpu_ns, const uint64_t *counts)
 										    : MARKS_NONE;
 }
 
-/* Nothing was to be seen. */
-static void wait_for_work(struct marks *m, uint64_t cpu_ns)
-{
-	begin(m, m->all, m->hit_ns, m->budget, m->sudden);
-	m->wait_cpu_ns = cpu_ns + IDLE_NS;
-}
-
-static void begin_again(struct marks *m)
-{
-	begin(m, m->all, m->hit_ns, m->budget, m->sudden);
-	m->alone = true;
-}
-
 void marks_next(struct marks *m, uint64_t cpu_ns, const uint64_t counts[PYP_MARKS])
 {
 	if (cpu_ns - m->cpu_ns < IDLE_NS && marks_hits(m, counts) < RARE_LEAST) {
-		wait_for_work(m, cpu_ns);
+		marks_begin(m, &m->of);
+		m->wait_cpu_ns = cpu_ns + IDLE_NS;
 		return;
 	}
 	if (m->state != MARKS_ALL) {
 		take_rates(m, cpu_ns - m->cpu_ns, counts);
-		if (m->state == MARKS_NONE && m->expected)
-			begin_again(m);
+		if (m->state == MARKS_NONE && m->expected) {
+			marks_begin(m, &m->of);
+			m->alone = true;
+		}
 		return;
 	}
 	keep(m, counts, fmax(SURELY, ONE * affordable(m, own_ns(m, cpu_ns - m->cpu_ns, counts))));
@@ -233,12 +212,13 @@ void marks_next(struct marks *m, uint64_t cpu_ns, const uint64_t counts[PYP_MARK
 /* Compares the time that hits take with the limit, a moment after the other. */
 static bool too_many_lately(struct marks *m, uint64_t now_ns, uint64_t cpu_ns, uint64_t hits)
 {
+	const double most = (m->of.bound > 0 ? 1 : 2) * UNFIT * ONE * m->budget;
 	const double passed = (double)(cpu_ns - m->last_cpu_ns);
-	const double taken = m->hit_ns * (double)(hits - m->last_hits);
+	const double taken = m->of.hit_ns * (double)(hits - m->last_hits);
 
 	if (passed < (double)MOMENT_NS)
 		return false;
-	if (taken > m->sudden * passed)
+	if (taken > most * passed)
 		return true;
 	m->last_ns = now_ns;
 	m->last_cpu_ns = cpu_ns;
@@ -246,28 +226,19 @@ static bool too_many_lately(struct marks *m, uint64_t now_ns, uint64_t cpu_ns, u
 	return false;
 }
 
-static double part_of(const struct marks *m, uint64_t cpu_ns, const uint64_t *counts)
-{
-	return m->hit_ns * (double)marks_hits(m, counts) / (double)(cpu_ns - m->cpu_ns);
-}
-
-bool marks_too_many(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,
-		    const uint64_t counts[PYP_MARKS])
-{
-	if (m->state != MARKS_KEPT)
-		return false;
-	return too_many_lately(m, now_ns, cpu_ns, marks_hits(m, counts)) ||
-	       ((double)(cpu_ns - m->cpu_ns) >= (double)RARE_NS &&
-		part_of(m, cpu_ns, counts) > UNFIT * ONE * m->budget);
-}
-
 bool marks_unfit(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,
 		 const uint64_t counts[PYP_MARKS])
 {
+	const uint64_t hits = marks_hits(m, counts);
+	const double passed = (double)(cpu_ns - m->cpu_ns), taken = m->of.hit_ns * (double)hits;
+
 	if (m->state != MARKS_KEPT)
 		return false;
-	return marks_too_many(m, now_ns, cpu_ns, counts) ||
-	       ((double)(cpu_ns - m->cpu_ns) >= (double)RARE_NS &&
-		part_of(m, cpu_ns, counts) < m->budget / TOO_FEW &&
-		now_ns - m->begun_ns > TRIED_NS);
+	if (too_many_lately(m, now_ns, cpu_ns, hits))
+		return true;
+	if (passed < (double)RARE_NS)
+		return false;
+	return taken > UNFIT * ONE * m->budget * passed ||
+	       (m->of.bound > 0 && taken * TOO_FEW < m->budget * passed &&
+		now_ns - m->begun_ns > MOST_NS);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Chooses marks: opcodes that the target executes rarely enough to count each execution all the time, and
- * often enough to measure its progress. Windows need them, see accuracy/progress.h, and expensive traces,
- * see session/pace.h. Pure: the caller attaches the marks, waits and reads their counts.
+ * often enough to measure its progress (session/progress.h). Pure: the caller attaches the marks, waits and reads their counts.
  *
  * First all opcodes' marks are attached for a moment, which shows the frequent ones. The others are then
  * attached a little longer, several times if there are still frequent ones among them. This shows their
@@ -17,12 +16,14 @@
 
 #include "pyprof/bpf_abi.h"
 
-/*
- * The time that the kept marks may take from the target, as a part of its CPU time: this part of what
- * windows may take, and at most this.
- */
-#define MARKS_PART 0.1
+/* The time that the kept marks may take from the target at most, as a part of its CPU time */
 #define MARKS_MOST 0.006
+
+struct marks_opts {
+	uint32_t n;    /* of the marks that there are; 0: none are of use */
+	double hit_ns; /* the time that a hit takes: cost_mark() */
+	double bound;  /* of windows, as a part of CPU time; 0: beside a trace, which takes more */
+};
 
 enum marks_state {
 	MARKS_NEW,  /* nothing is attached */
@@ -38,24 +39,17 @@ struct marks {
 	uint32_t n;
 	uint64_t base[PYP_MARKS];  /* counts when v was attached */
 	uint64_t begun_ns, cpu_ns; /* the time, and the target's CPU time, when v was attached */
-	double hit_ns;		   /* the time that a hit takes: cost_mark() */
-	double budget;		   /* as a part of the target's CPU time */
-	double sudden;		   /* the part in a moment above which they are given up */
+	struct marks_opts of;
+	double budget;				  /* as a part of the target's CPU time */
 	uint64_t last_hits, last_cpu_ns, last_ns; /* KEPT: when they were found fit last */
-	uint32_t all;				  /* number of marks that there are */
 	uint64_t wait_cpu_ns; /* NEW: attach when the target's CPU time has reached this */
 	unsigned int repeats; /* of the second step */
 	bool expected;	      /* v began as the rare ones of another process */
 	bool alone;	      /* those are not to be used */
 };
 
-/*
- * Begins with n marks; without any, the state is MARKS_NONE. bound: of windows, as a part of CPU time.
- * hit_ns: the time that a hit takes, ns
- */
-void marks_begin(struct marks *m, uint32_t n, double hit_ns, double bound);
-/* The same for marks beside a trace, which takes more: they may take this part of a moment. */
-void marks_begin_beside(struct marks *m, uint32_t n, double hit_ns, double sudden);
+/* Begins; without any marks, the state is MARKS_NONE. */
+void marks_begin(struct marks *m, const struct marks_opts *of);
 /*
  * Begins with the second step, with these marks, which were rare in another process of the program. If
  * none of them is of use, it begins again, with all.
@@ -72,14 +66,11 @@ bool marks_enough(const struct marks *m, uint64_t now_ns, const uint64_t counts[
  */
 void marks_next(struct marks *m, uint64_t cpu_ns, const uint64_t counts[PYP_MARKS]);
 /*
- * Returns whether kept marks take much more than the budget allows, or are hardly passed: the program does
- * something else now.
+ * Returns whether kept marks take much more than the budget allows, or, for windows, are hardly passed: the
+ * program does something else now. A trace makes marks rare, which does not matter.
  */
 bool marks_unfit(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,
 		 const uint64_t counts[PYP_MARKS]);
-/* Only whether they take too much. */
-bool marks_too_many(struct marks *m, uint64_t now_ns, uint64_t cpu_ns,
-		    const uint64_t counts[PYP_MARKS]);
 /* The sum of v's counts since it was attached. */
 uint64_t marks_hits(const struct marks *m, const uint64_t counts[PYP_MARKS]);
 

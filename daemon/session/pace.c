@@ -8,10 +8,9 @@
 #include "snapshot/snapshot.h"
 
 /* Marks may be chosen for this long, and are then counted, in readings, for at most this long. */
-#define CHOOSE_NS  UINT64_C(600000000)
 #define MEASURE_NS UINT64_C(1200000000)
+#define CHOOSE_NS  (MEASURE_NS / 2)
 #define READING_NS UINT64_C(15000000)
-#define TURN_NS	   UINT64_C(2000000)
 /*
  * After this number of readings (0.3 s), a relative standard error of PRECISE suffices. The speed of a
  * shared machine also varies slowly: means of 20 readings varied by 2.6 to 2.8 times as much as if
@@ -24,8 +23,6 @@
 #define CPU_LEAST  30e6
 #define HITS_LEAST 100.0
 #define READINGS   4
-/* Marks are given up if they take this part of a moment of a trace, which costs more than 30 %. */
-#define SUDDEN 0.1
 /* After the trace, a process that has used less than CPU_LEAST by then has nothing to do. */
 #define IDLE_AFTER_NS UINT64_C(200000000)
 /* The relative error of a steady program: the machine is not equally fast all the time */
@@ -38,7 +35,7 @@ static void read_cpu(struct pace *p)
 
 static uint64_t hits_of(const struct pace *p)
 {
-	return choosing_kept_hits(&p->choosing, p->probe);
+	return progress_hits(&p->progress, p->probe);
 }
 
 /* ---- the arithmetic ---- */
@@ -52,7 +49,8 @@ void pace_add(struct pace *p, uint64_t cpu_ns, uint64_t hits)
 {
 	struct pace_readings *r = readings_of(p);
 	const double h = (double)(hits - p->last_hits);
-	const double c = fmax(0, (double)(cpu_ns - p->last_cpu_ns) - p->choosing.marks.hit_ns * h);
+	const double c =
+		fmax(0, (double)(cpu_ns - p->last_cpu_ns) - p->progress.marks.of.hit_ns * h);
 
 	p->last_cpu_ns = cpu_ns;
 	p->last_hits = hits;
@@ -72,10 +70,9 @@ bool pace_suffices(const struct pace_readings *r)
 /* The relative variance of the CPU time per mark, by how much it varies between readings. */
 static double variance_of(const struct pace_readings *r)
 {
-	const double pace = r->c / r->h, n = r->n;
-	const double rest = r->cc - 2 * pace * r->ch + pace * pace * r->hh;
+	const double n = r->n;
 
-	return n / (n - 1) * fmax(0, rest) / (r->c * r->c);
+	return n / (n - 1) * square_residual(r->cc, r->ch, r->hh, r->c / r->h) / square(r->c);
 }
 
 bool pace_is_precise(const struct pace_readings *r)
@@ -117,14 +114,14 @@ void pace_begin(struct pace *p, struct probe *probe, pid_t pid, uint32_t nmarks,
 	*p = (struct pace){
 		.probe = probe, .pid = pid, .until_ns = clock_monotonic_ns() + CHOOSE_NS};
 	read_cpu(p);
-	marks_begin_beside(&p->choosing.marks, nmarks, hit_ns, SUDDEN);
+	progress_begin(&p->progress, NULL, &(struct marks_opts){nmarks, hit_ns, 0});
 }
 
 static void begin_measuring(struct pace *p)
 {
 	p->measuring = true;
 	p->until_ns = clock_monotonic_ns() + MEASURE_NS;
-	p->last_cpu_ns = p->choosing.marks.cpu_ns;
+	p->last_cpu_ns = p->progress.marks.cpu_ns;
 	p->last_hits = 0;
 }
 
@@ -133,26 +130,26 @@ static void go_on(struct pace *p)
 	read_cpu(p);
 	if (p->measuring)
 		pace_add(p, p->cpu_ns, hits_of(p));
-	else if (!choosing_waits(&p->choosing, p->cpu_ns) &&
-		 choosing_turn(&p->choosing, p->probe, p->pid, true))
+	else if (progress_chooses(&p->progress, p->cpu_ns) &&
+		 progress_turn(&p->progress, p->probe, p->pid, true))
 		begin_measuring(p);
 }
 
 uint64_t pace_turn(struct pace *p)
 {
-	const struct marks *m = &p->choosing.marks;
+	const struct marks *m = &p->progress.marks;
 
 	if (p->ending)
-		return probe_marks_released(p->probe) ? 0 : TURN_NS;
+		return probe_marks_released(p->probe) ? 0 : PROGRESS_TURN_NS;
 	go_on(p);
 	if (m->state != MARKS_NONE && clock_monotonic_ns() < p->until_ns &&
 	    !pace_is_precise(readings_of(p)))
-		return p->measuring ? READING_NS : TURN_NS;
+		return p->measuring ? READING_NS : PROGRESS_TURN_NS;
 	if (!p->again)
 		p->known = m->state == MARKS_KEPT && pace_suffices(&p->before);
 	p->ending = true;
 	probe_marks_release(p->probe);
-	return TURN_NS;
+	return PROGRESS_TURN_NS;
 }
 
 /* ---- after the trace ---- */
@@ -160,7 +157,7 @@ uint64_t pace_turn(struct pace *p)
 void pace_again_begin(struct pace *p)
 {
 	if (!p->known || p->counting || p->again ||
-	    !choosing_attach(&p->choosing, p->probe, p->pid))
+	    !progress_attach(&p->progress, p->probe, p->pid))
 		return;
 	p->again = true;
 	p->ending = false;
@@ -202,16 +199,18 @@ void pace_again_discard(struct pace *p)
 
 /* ---- during the trace ---- */
 
-static void begin_counting(struct pace *p)
+/* Adds what the process has reached by now, or subtracts it: counting ends, or begins. */
+static void add_now(struct pace *p, double sign)
 {
 	read_cpu(p);
-	p->begun_cpu_ns = p->cpu_ns;
-	p->begun_hits = hits_of(p);
+	p->hits += sign * (double)hits_of(p);
+	p->ns += sign * (double)p->cpu_ns;
 }
 
 void pace_forget(struct pace *p)
 {
 	p->known = p->counting = false;
+	p->hits = p->ns = 0;
 }
 
 void pace_start(struct pace *p, struct probe *probe)
@@ -220,30 +219,18 @@ void pace_start(struct pace *p, struct probe *probe)
 	if (!p->known)
 		return;
 	p->probe = probe;
-	if (!choosing_attach(&p->choosing, probe, p->pid)) {
+	if (!progress_attach(&p->progress, probe, p->pid)) {
 		pace_forget(p);
 		return;
 	}
 	p->counting = true;
-	begin_counting(p);
-}
-
-static void add_counted(const struct pace *p, double *hits, double *ns)
-{
-	*hits = p->hits;
-	*ns = p->ns;
-	if (!p->counting)
-		return;
-	*hits += (double)(hits_of(p) - p->begun_hits);
-	*ns += (double)(p->cpu_ns - p->begun_cpu_ns);
+	add_now(p, -1);
 }
 
 void pace_stop(struct pace *p)
 {
-	if (!p->counting)
-		return;
-	read_cpu(p);
-	add_counted(p, &p->hits, &p->ns);
+	if (p->counting)
+		add_now(p, 1);
 	p->counting = false;
 }
 
@@ -251,19 +238,20 @@ void pace_clear(struct pace *p)
 {
 	p->hits = p->ns = 0;
 	if (p->counting)
-		begin_counting(p);
+		add_now(p, -1);
 }
 
-/* A trace makes marks rare, which does not matter. */
+static double counted_hits(const struct pace *p)
+{
+	return p->hits + (p->counting ? (double)hits_of(p) : 0);
+}
+
 void pace_check(struct pace *p)
 {
-	uint64_t counts[PYP_MARKS];
-
 	if (!p->counting)
 		return;
 	read_cpu(p);
-	probe_marks_read(p->probe, counts);
-	if (!marks_too_many(&p->choosing.marks, clock_monotonic_ns(), p->cpu_ns, counts))
+	if (!progress_unfit(&p->progress, p->probe, p->cpu_ns))
 		return;
 	pace_forget(p);
 	probe_marks_release(p->probe);
@@ -271,18 +259,13 @@ void pace_check(struct pace *p)
 
 void pace_report(const struct pace *p, struct snapshot_beside *ret)
 {
-	double hits;
-
 	if (!p->known)
 		return;
-	add_counted(p, &hits, &ret->process_cpu_ns);
-	ret->undisturbed_ns = pace_undisturbed(p, hits, &ret->undisturbed_error);
+	ret->process_cpu_ns = p->ns + (p->counting ? (double)p->cpu_ns : 0);
+	ret->undisturbed_ns = pace_undisturbed(p, counted_hits(p), &ret->undisturbed_error);
 }
 
 double pace_marks_ns(const struct pace *p)
 {
-	double hits, ns;
-
-	add_counted(p, &hits, &ns);
-	return p->choosing.marks.hit_ns * hits;
+	return p->progress.marks.of.hit_ns * counted_hits(p);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The pace of a process: how much CPU time it uses per mark (session/marks.h) while there are no
+ * The pace of a process: how much CPU time it uses per mark (session/progress.h) while there are no
  * probes at its calls. It is measured briefly before a trace, and again when that has stopped: the
  * speed of a machine that others use changes meanwhile. The marks are counted during the trace as
  * well, which then shows how much CPU time the same work takes undisturbed: see accuracy/solve.h.
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "session/choosing.h"
+#include "session/progress.h"
 
 struct snapshot_beside;
 
@@ -22,7 +22,7 @@ struct pace_readings {
 };
 
 struct pace {
-	struct choosing choosing;
+	struct progress progress;
 	struct probe *probe; /* the one that counts, borrowed */
 	pid_t pid;
 	uint64_t cpu_ns;   /* of the process, as last read */
@@ -33,8 +33,8 @@ struct pace {
 	uint64_t next_ns;		 /* `again`: when pace_turn is due */
 	struct pace_readings before, after;
 	bool known, counting;
-	uint64_t begun_hits, begun_cpu_ns; /* when counting began, or at the last clear */
-	double hits, ns;		   /* while counting before: hits, CPU time */
+	/* While counting, since the last clear: hits and CPU time. Now as well if these are added. */
+	double hits, ns;
 };
 
 /*

@@ -39,7 +39,7 @@ void tracee_free(struct tracee *t)
 	tracee_slow_end(t);
 	selftest_free(t->selftest); /* it uses plan, python and target */
 	calibration_free(t->calibration);
-	choosing_end(&t->windowed.choosing);
+	progress_end(&t->windowed.progress);
 	opcodes_free(t->opcodes);
 	counting_deinit(&t->counting);
 	probe_free(t->probe);

@@ -12,11 +12,10 @@
 #include "probe/probe.h"
 #include "python/python.h"
 #include "session/breaker.h"
-#include "session/choosing.h"
 #include "session/collector.h"
 #include "session/counting.h"
-#include "session/reference.h"
 #include "session/pace.h"
+#include "session/progress.h"
 #include "session/session.h"
 #include "session/strangers.h"
 #include "session/survey.h"
@@ -63,9 +62,8 @@ struct windowed {
 	/* When the window was closed, while its records are still being read; 0: they are not. */
 	uint64_t closed_ns, closed_cpu_ns, closed_traps;
 	uint64_t closed_at;	  /* bytes that had been written to the ring then */
-	struct choosing choosing; /* its opcodes are the tracee's */
+	struct progress progress; /* its opcodes are the tracee's */
 	unsigned int marks_given_up;
-	bool marks_are_unfit;
 	uint64_t marks_cleared; /* kept marks' hits at the last clear */
 };
 
@@ -277,6 +275,25 @@ void tracee_refer_again_turn(struct tracee *t);
 void tracee_release(struct tracee *t);
 void tracee_release_old(struct tracee *t);
 
+/* For collector_windowed: its marks, session/windowed_marks.c ---------------------------------- */
+
+/* Marks are to be chosen. The probe is attached. */
+void windowed_marks_begin(struct tracee *t);
+/*
+ * Does the next step if marks are being chosen, and returns true: no window may open now. To be called
+ * while none is open, when the gap so far is in the profile.
+ */
+bool windowed_marks_turn(struct tracee *t);
+/* Returns in how many us windowed_turn() is to be called for them, at most `due`. */
+uint64_t windowed_marks_due_us(const struct tracee *t, uint64_t due);
+/* Returns whether marks are to be given up; an open window is to be closed then. */
+bool windowed_marks_unfit(struct tracee *t);
+/* Passes the number of marks to the profile, before a snapshot or the end. */
+void windowed_marks_report(struct tracee *t);
+/* The profile was cleared. */
+void windowed_marks_clear(struct tracee *t);
+/* The time that marks have taken from the target, ns. */
+uint64_t windowed_marks_ns(const struct tracee *t);
 /* Returns the estimated time of hits, samples, windows and their marks, in ns. */
 uint64_t windowed_taken(const struct tracee *t);
 

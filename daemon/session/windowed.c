@@ -13,8 +13,6 @@
  * Samples that hit the probes' own time are dropped, and their number in windows shows what hits really
  * cost in this process: `times` the measured cost.
  */
-#include "session/windowed.h"
-
 #include <errno.h>
 #include <math.h>
 
@@ -357,7 +355,7 @@ static void windowed_halt(struct tracee *t)
 		count_gap(t, now);
 	}
 	windowed_marks_report(t);
-	choosing_end(&w->choosing);
+	progress_end(&w->progress);
 	probe_detach(t->probe);
 	tracee_drain_all(t);
 	profile_end(t->profile, now);
@@ -446,13 +444,7 @@ static void windowed_interrupt(struct tracee *t, uint64_t ts)
 
 static uint64_t windowed_due_us(const struct tracee *t)
 {
-	uint64_t due;
-
-	if (windowed_marks_choosing(t))
-		return windowed_marks_due_us(t);
-	due = windows_due(&t->windowed.ctl, tracee_now()) / 1000;
-	return t->windowed.choosing.marks.state == MARKS_KEPT && due > MARKS_LOOK_US ? MARKS_LOOK_US
-										     : due;
+	return windowed_marks_due_us(t, windows_due(&t->windowed.ctl, tracee_now()) / 1000);
 }
 
 static void windowed_account(struct tracee *t)

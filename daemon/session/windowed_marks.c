@@ -4,9 +4,10 @@
  * passes their number to the profile.
  */
 #include "session/tracee.h"
-#include "session/windowed.h"
 
 #define GIVE_UP_MAX 5
+/* How often to look after marks that are kept, or are not paid for yet */
+#define LOOK_US 20000
 /*
  * Choosing takes some thousand hits, and as long as the marks are attached and detached, the program is in them most
  * of the time. Where hits took 4.8 us, that was 80 ms of a second, in pieces of up to 25 ms, which requests to a
@@ -21,61 +22,44 @@ struct others {
 	uint64_t marks;
 };
 
-/* Marks are counted from now on. */
-static void begin_counting(struct tracee *t)
+static bool is_choosing(const struct tracee *t)
 {
-	probe_marks_forget_threads(t->probe);
-	profile_count_marks(t->profile, true);
+	return !t->windowed.ctl.open && progress_chooses(&t->windowed.progress, t->cpu_ns);
 }
 
-bool windowed_marks_choosing(const struct tracee *t)
+uint64_t windowed_marks_due_us(const struct tracee *t, uint64_t due)
 {
 	const struct windowed *w = &t->windowed;
 
-	if (choosing_waits(&w->choosing, t->cpu_ns))
-		return false;
-	return !w->ctl.open && w->choosing.marks.state != MARKS_KEPT &&
-	       w->choosing.marks.state != MARKS_NONE;
+	if (is_choosing(t))
+		return w->progress.next && !windows_affords(&w->ctl) ? LOOK_US
+								     : PROGRESS_TURN_NS / 1000;
+	return w->progress.marks.state == MARKS_KEPT && due > LOOK_US ? LOOK_US : due;
 }
 
-uint64_t windowed_marks_due_us(const struct tracee *t)
+void windowed_marks_begin(struct tracee *t)
 {
-	const struct windowed *w = &t->windowed;
-	const bool pays = w->choosing.next && !windows_affords(&w->ctl);
-
-	return pays ? MARKS_LOOK_US : MARKS_TURN_US;
-}
-
-/* Of the processes that have executed this program: tracee_fork shares them. */
-static void find_opcodes(struct tracee *t)
-{
-	choosing_end(&t->windowed.choosing);
-	if (!t->opcodes || !opcodes_are_of(t->opcodes, &t->plan)) {
-		opcodes_free(t->opcodes);
-		t->opcodes = opcodes_new(&t->plan);
-	}
-	t->windowed.choosing.opcodes = t->opcodes;
-}
-
-static void begin(struct tracee *t)
-{
+	struct progress *g = &t->windowed.progress;
 	const struct cost cost = tracee_cost(t);
+	const bool slow = cost_slowness(cost_enter(&cost)) >= TOO_SLOW;
+	const struct marks_opts of = {
+		.n = slow ? 0 : t->plan.nmarks,
+		.hit_ns = cost_mark(&cost),
+		.bound = target_opts_limit(&t->opts) / 100.0,
+	};
 
-	find_opcodes(t);
-	marks_begin(&t->windowed.choosing.marks,
-		    cost_slowness(cost_enter(&cost)) < TOO_SLOW ? t->plan.nmarks : 0,
-		    cost_mark(&cost), target_opts_limit(&t->opts) / 100.0);
-	t->windowed.choosing.marks.wait_cpu_ns = t->cpu_ns + FIRST_EARN_NS;
-	t->windowed.choosing.end_ns = 0;
-	t->windowed.choosing.next = false;
+	progress_end(g);
+	/* Of the processes that have executed this program: tracee_fork shares them. */
+	t->opcodes = opcodes_of(t->opcodes, &t->plan);
+	progress_begin(g, t->opcodes, &of);
+	g->marks.wait_cpu_ns = t->cpu_ns + FIRST_EARN_NS;
 	t->windowed.marks_cleared = 0;
-	t->windowed.marks_are_unfit = false;
 	profile_count_marks(t->profile, false);
 }
 
 static uint64_t kept_hits(const struct tracee *t)
 {
-	return choosing_kept_hits(&t->windowed.choosing, t->probe);
+	return progress_hits(&t->windowed.progress, t->probe);
 }
 
 static void on_thread(void *ctx, uint32_t tid, uint64_t marks)
@@ -86,22 +70,14 @@ static void on_thread(void *ctx, uint32_t tid, uint64_t marks)
 		o->marks += marks;
 }
 
-/* The marks of threads that make no calls. */
-static uint64_t others_hits(const struct tracee *t)
-{
-	struct others o = {.profile = t->profile};
-
-	if (t->windowed.choosing.marks.state == MARKS_KEPT && t->probe)
-		probe_marks_threads(t->probe, on_thread, &o);
-	return o.marks;
-}
-
-/* hits: of the kept marks */
+/* hits: of the kept marks, with those of threads that make no calls */
 static void report(struct tracee *t, uint64_t hits)
 {
-	uint64_t others = t->windowed.marks_cleared + others_hits(t);
+	struct others o = {.profile = t->profile, .marks = t->windowed.marks_cleared};
 
-	profile_set_marks(t->profile, hits > others ? hits - others : 0);
+	if (t->windowed.progress.marks.state == MARKS_KEPT && t->probe)
+		probe_marks_threads(t->probe, on_thread, &o);
+	profile_set_marks(t->profile, hits > o.marks ? hits - o.marks : 0);
 }
 
 void windowed_marks_report(struct tracee *t)
@@ -111,19 +87,7 @@ void windowed_marks_report(struct tracee *t)
 
 bool windowed_marks_unfit(struct tracee *t)
 {
-	struct windowed *w = &t->windowed;
-	uint64_t counts[PYP_MARKS];
-
-	if (w->choosing.marks.state != MARKS_KEPT || w->marks_are_unfit)
-		return w->marks_are_unfit;
-	probe_marks_read(t->probe, counts);
-	w->marks_are_unfit = marks_unfit(&w->choosing.marks, tracee_now(), t->cpu_ns, counts);
-	return w->marks_are_unfit;
-}
-
-void windowed_marks_begin(struct tracee *t)
-{
-	begin(t);
+	return progress_unfit(&t->windowed.progress, t->probe, t->cpu_ns);
 }
 
 /* Marks that are no longer of use are given up, and others chosen, some times. */
@@ -131,42 +95,41 @@ static void give_up(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
 
-	if (!windowed_marks_unfit(t))
-		return;
-	report(t, w->choosing.marks.last_hits);
-	w->choosing.hits += kept_hits(t);
+	report(t, w->progress.marks.last_hits);
+	w->progress.hits += kept_hits(t);
 	probe_marks_detach(t->probe);
-	begin(t);
+	windowed_marks_begin(t);
 	/* It does something else now than it did when rare opcodes were found out. */
-	w->choosing.marks.alone = true;
+	w->progress.marks.alone = true;
 	if (++w->marks_given_up >= GIVE_UP_MAX)
-		w->choosing.marks.state = MARKS_NONE;
+		w->progress.marks.state = MARKS_NONE;
 }
 
 bool windowed_marks_turn(struct tracee *t)
 {
 	struct windowed *w = &t->windowed;
 
-	give_up(t);
-	if (!windowed_marks_choosing(t))
+	if (windowed_marks_unfit(t))
+		give_up(t);
+	if (!is_choosing(t))
 		return false;
-	if (choosing_turn(&w->choosing, t->probe, t->target->pid, windows_affords(&w->ctl)))
-		begin_counting(t);
+	if (progress_turn(&w->progress, t->probe, t->target->pid, windows_affords(&w->ctl))) {
+		probe_marks_forget_threads(t->probe);
+		profile_count_marks(t->profile, true);
+	}
 	return true;
 }
 
 void windowed_marks_clear(struct tracee *t)
 {
 	t->windowed.marks_cleared = kept_hits(t);
-	if (t->windowed.choosing.marks.state == MARKS_KEPT && t->probe)
+	if (t->windowed.progress.marks.state == MARKS_KEPT && t->probe)
 		probe_marks_forget_threads(t->probe);
 }
 
 uint64_t windowed_marks_ns(const struct tracee *t)
 {
-	const struct choosing *c = &t->windowed.choosing;
-
-	return (uint64_t)(c->marks.hit_ns * (double)(c->hits + kept_hits(t)));
+	return (uint64_t)progress_ns(&t->windowed.progress, t->probe);
 }
 
 uint64_t windowed_taken(const struct tracee *t)

@@ -10,16 +10,16 @@
 #include "base/map.h"
 #include "base/square.h"
 
-/* A context's calls per call of the nearest caller that is not folded, and the variance of that. */
 /* Nothing makes as many calls; products and sums of as many are finite. */
 #define MOST 1e12
 
+/* A context's calls per call of the nearest caller that is not folded, and the variance of that. */
 struct step {
 	uint32_t caller; /* node; SNAPSHOT_NONE: all its callers are folded */
 	double calls, variance;
 };
 
-struct wholes {
+struct stepping {
 	const struct snapshot *s;
 	const bool *away;
 	const uint32_t *host;
@@ -29,7 +29,7 @@ struct wholes {
 	double *calls;	  /* per such node: calls per call of all of them */
 };
 
-static void wholes_deinit(struct wholes *w)
+static void stepping_deinit(struct stepping *w)
 {
 	free(w->steps);
 	free(w->calls);
@@ -37,7 +37,7 @@ static void wholes_deinit(struct wholes *w)
 }
 
 /* Calls per call of the parent, whether that is folded or not. */
-static struct step direct_step(const struct wholes *w, uint32_t i)
+static struct step direct_step(const struct stepping *w, uint32_t i)
 {
 	const struct snapshot_whole *of = &w->s->wholes[i],
 				    *parent = &w->s->wholes[w->s->nodes[i].parent];
@@ -46,8 +46,7 @@ static struct step direct_step(const struct wholes *w, uint32_t i)
 	if (parent->y <= 0)
 		return ret;
 	ret.calls = of->x / parent->y;
-	ret.variance = of->x2 - 2 * ret.calls * of->xy + square(ret.calls) * parent->y2;
-	ret.variance = fmax(ret.variance, 0) / square(parent->y);
+	ret.variance = square_residual(of->x2, of->xy, parent->y2, ret.calls) / square(parent->y);
 	/* only in files that somebody has made up */
 	if (!(ret.calls < MOST) || !(ret.variance < MOST))
 		return (struct step){.caller = ret.caller};
@@ -55,7 +54,7 @@ static struct step direct_step(const struct wholes *w, uint32_t i)
 }
 
 /* Parents come first, so that their steps are known. */
-static struct step step_of(const struct wholes *w, uint32_t i)
+static struct step step_of(const struct stepping *w, uint32_t i)
 {
 	struct step ret = direct_step(w, i);
 	const struct snapshot_node *parent = &w->s->nodes[ret.caller];
@@ -78,7 +77,7 @@ static struct step step_of(const struct wholes *w, uint32_t i)
  * As if each window had shown the mean, with the sum of squares that the variance is made of. A
  * function that is called on several ways adds up its means before they are squared.
  */
-static int add_calls(struct wholes *w, uint32_t i, const struct step *step)
+static int add_calls(struct stepping *w, uint32_t i, const struct step *step)
 {
 	const struct snapshot_whole *caller = &w->s->wholes[step->caller];
 	struct snapshot_whole *to = &w->to[w->host[i]];
@@ -100,7 +99,8 @@ static int add_calls(struct wholes *w, uint32_t i, const struct step *step)
 int fold_wholes(const struct snapshot *s, const bool *away, const uint32_t *host,
 		struct snapshot_whole *to)
 {
-	_cleanup_(wholes_deinit) struct wholes w = {.s = s, .away = away, .host = host, .to = to};
+	_cleanup_(
+		stepping_deinit) struct stepping w = {.s = s, .away = away, .host = host, .to = to};
 
 	w.steps = calloc((size_t)s->nnodes + 1, sizeof(*w.steps));
 	w.calls = calloc((size_t)s->nnodes + 1, sizeof(*w.calls));

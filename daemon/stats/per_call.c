@@ -73,7 +73,7 @@ static struct per_call ratio_of_sums(const struct snapshot_whole *callee,
 	if (n < WINDOWS_LEAST)
 		return unknown;
 	r = callee->x / y;
-	square_sum = callee->x2 - 2 * r * callee->xy + square(r) * caller->y2;
+	square_sum = square_residual(callee->x2, callee->xy, caller->y2, r);
 	if (square_sum <= ROUNDING * square(r) * caller->y2)
 		return (struct per_call){.calls = r};
 	return (struct per_call){

@@ -2,13 +2,12 @@
 /* The helper process that measures probe costs: see calibration.h. */
 #include "verify/calibration.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/reaper.h"
 #include "probe/probe.h"
 #include "verify/cache.h"
 #include "verify/measure.h"
@@ -18,15 +17,12 @@
 
 struct calibration {
 	unsigned int shares; /* owners in addition to the first */
-	pid_t helper;
-	int from;
+	struct separate process;
 	bool done;
-	uint64_t deadline_ns;
-	struct cost cost;
+	struct cost cost, answer;
 };
 
-/* Weight of a new measurement; number of initial measurements, and their time limit */
-#define LEARN	     0.25
+/* Number of initial measurements, and their time limit. A later one weighs as if it were one more. */
 #define FIRST	     3u
 #define FIRST_MAX_NS UINT64_C(1500000000)
 
@@ -37,7 +33,7 @@ static struct cost learn_cost(const struct verify_opts *o)
 
 	if (c.known && c.latency_ps) {
 		measured = measure_cost(o);
-		return cost_learn(&c, &measured, LEARN);
+		return cost_learn(&c, &measured, 1.0 / (FIRST + 1));
 	}
 	c = measure_cost(o);
 	for (unsigned int n = 2; n <= FIRST && clock_monotonic_ns() - begun < FIRST_MAX_NS; n++) {
@@ -47,38 +43,24 @@ static struct cost learn_cost(const struct verify_opts *o)
 	return c;
 }
 
-static _Noreturn void helper_main(const struct verify_opts *o, pid_t parent, int out)
+static void helper_main(const struct verify_opts *o, int out)
 {
-	struct cost c;
-	ssize_t r;
+	struct cost c = learn_cost(o);
 
-	if (separate_begin(o, parent, out) < 0)
-		_exit(1);
-	c = learn_cost(o);
 	cache_store_cost(o, &c);
 	probe_end();
-	r = write(out, &c, sizeof(c));
-	_exit(r == sizeof(c) ? 0 : 1);
+	/* one message, smaller than PIPE_BUF */
+	if (write(out, &c, sizeof(c)) != sizeof(c))
+		_exit(1);
 }
 
 struct calibration *calibration_start(const struct verify_opts *opts)
 {
 	_cleanup_(calibration_freep) struct calibration *c = calloc(1, sizeof(*c));
-	pid_t self = getpid();
-	int ends[2];
 
-	if (!c)
+	if (!c || separate_start(&c->process, opts, helper_main, LIMIT_NS) < 0)
 		return NULL;
-	c->from = -1;
-	c->deadline_ns = clock_monotonic_ns() + LIMIT_NS;
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return NULL;
-	c->from = ends[0];
-	c->helper = fork();
-	if (c->helper == 0)
-		helper_main(opts, self, ends[1]);
-	close(ends[1]);
-	return c->helper > 0 ? TAKE_PTR(c) : NULL;
+	return TAKE_PTR(c);
 }
 
 struct calibration *calibration_share(struct calibration *c)
@@ -92,30 +74,24 @@ void calibration_free(struct calibration *c)
 {
 	if (!c || (c->shares && c->shares--))
 		return;
-	separate_end(&c->helper);
-	if (c->from >= 0)
-		close(c->from);
+	separate_end(&c->process, false);
 	free(c);
 }
 
 bool calibration_wait(struct calibration *c, int ms)
 {
-	struct pollfd p = {.fd = c->from, .events = POLLIN};
-	struct cost cost;
+	struct pollfd p = {.fd = c->process.from, .events = POLLIN};
+	int r;
 
 	if (c->done)
 		return true;
-	if (poll(&p, 1, ms) <= 0 && clock_monotonic_ns() < c->deadline_ns)
+	(void)poll(&p, 1, ms);
+	r = separate_receive(&c->process, &c->answer, sizeof(c->answer));
+	if (r == -EINPROGRESS)
 		return false;
-	/* There is only one message, and it is smaller than PIPE_BUF. */
-	if (p.revents && read(c->from, &cost, sizeof(cost)) == sizeof(cost))
-		c->cost = cost;
+	c->cost = r == 0 ? c->answer : c->cost;
 	c->done = true;
-	if (p.revents && c->helper > 0) {
-		reaper_await(c->helper, SEPARATE_END_MS); /* it is about to exit */
-		c->helper = 0;
-	}
-	separate_end(&c->helper);
+	separate_end(&c->process, r == 0);
 	return true;
 }
 

@@ -40,6 +40,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/median.h"
 #include "event/decode.h"
 #include "probe/probe.h"
 #include "verify/scratch.h"
@@ -107,26 +108,16 @@ static const char script_measure[] =
 
 /* Durations of one interval in one round, ns */
 struct sample_set {
-	uint32_t v[2 * LOOPS];
+	double v[2 * LOOPS];
 	uint32_t n;
-};
-
-enum interval {
-	ENTER_LEAVE,
-	LEAVE_ENTER,
-	ENTER_ENTER,
-	LEAVE_LEAVE,
-	ENTER_YIELD,
-	YIELD_ENTER,
-	INTERVALS
 };
 
 struct measuring {
 	enum measure_phase phase;
 	uint8_t last_type;
 	uint64_t last_ts;
-	struct sample_set times[PHASES][INTERVALS];
-	double untraced[PHASES], loop, body;
+	struct sample_set times[INTERVALS];
+	struct measure_means untraced; /* without intervals */
 	/* Of the current round: the reference, and the time of body */
 	struct probe_latency latency; /* in pairs */
 	double bodies;
@@ -159,55 +150,28 @@ static void on_record(void *ctx, const void *data, size_t size)
 		return;
 	/* Intervals next to a context switch are not used. */
 	which = interval_of(m->last_type, e.type);
-	if (which >= 0) {
-		set = &m->times[m->phase][which];
+	if (which >= 0 && which / 2 == (int)m->phase) {
+		set = &m->times[which];
 		if (set->n < sizeof(set->v) / sizeof(*set->v))
-			set->v[set->n++] = (uint32_t)(e.ts - m->last_ts);
+			set->v[set->n++] = (double)(e.ts - m->last_ts);
 	}
 	m->last_type = e.type;
 	m->last_ts = e.ts;
-}
-
-static int compare_u32(const void *pa, const void *pb)
-{
-	const uint32_t *a = pa, *b = pb;
-
-	return (*a > *b) - (*a < *b);
-}
-
-static int compare_double(const void *pa, const void *pb)
-{
-	const double *a = pa, *b = pb;
-
-	return (*a > *b) - (*a < *b);
 }
 
 /* The mean without outliers, which were interrupted or belong to the loop's start and end.
  * Moderately long ones count. 0: too few. */
 static double set_mean(struct sample_set *s)
 {
-	uint32_t n = 0, middle;
-	double sum = 0;
+	double sum = 0, most;
+	uint32_t n = 0;
 
 	if (s->n < LOOPS / 2)
 		return 0;
-	qsort(s->v, s->n, sizeof(*s->v), compare_u32);
-	middle = s->v[s->n / 2];
-	while (n < s->n && s->v[n] / FAR_TOO_LONG <= middle)
+	most = FAR_TOO_LONG * median(s->v, s->n);
+	while (n < s->n && s->v[n] <= most)
 		sum += s->v[n++];
 	return sum / n;
-}
-
-/* The mean without the lowest and the highest quarter. */
-static double middle(double *v, uint32_t n)
-{
-	uint32_t quarter = n / 4;
-	double sum = 0;
-
-	qsort(v, n, sizeof(*v), compare_double);
-	for (uint32_t i = quarter; i < n - quarter; i++)
-		sum += v[i];
-	return sum / (n - 2 * quarter);
 }
 
 static uint32_t net(double whole, double passes)
@@ -223,10 +187,10 @@ static uint32_t less(uint32_t whole, uint32_t part)
 struct cost measure_costs_of(const struct measure_means *m)
 {
 	double own = m->body - m->loop; /* time of the function's body */
-	double inside = m->enter_leave - own;
-	double outside = m->leave_enter - (m->untraced[PHASE_PAIRS] - own);
-	double down = m->enter_enter - DOWN * m->untraced[PHASE_NEST];
-	double up = m->leave_leave - (1 - DOWN) * m->untraced[PHASE_NEST];
+	double inside = m->between[ENTER_LEAVE] - own;
+	double outside = m->between[LEAVE_ENTER] - (m->untraced[PHASE_PAIRS] - own);
+	double down = m->between[ENTER_ENTER] - DOWN * m->untraced[PHASE_NEST];
+	double up = m->between[LEAVE_LEAVE] - (1 - DOWN) * m->untraced[PHASE_NEST];
 	double item = m->untraced[PHASE_YIELDS] / 2;
 	struct cost c = {.known = inside > 0 && outside > 0 && down > 0 && up > 0};
 	uint32_t enter;
@@ -238,67 +202,52 @@ struct cost measure_costs_of(const struct measure_means *m)
 	c.after[COST_ENTER] = enter - enter / 2;
 	c.before[COST_LEAVE] = less(net(inside, 0), c.after[COST_ENTER]);
 	c.after[COST_LEAVE] = less(net(outside, 0), c.before[COST_ENTER]);
-	c.before[COST_YIELD] = less(net(m->enter_yield, item), c.after[COST_ENTER]);
-	c.after[COST_YIELD] = less(net(m->yield_enter, item), c.before[COST_ENTER]);
+	c.before[COST_YIELD] = less(net(m->between[ENTER_YIELD], item), c.after[COST_ENTER]);
+	c.after[COST_YIELD] = less(net(m->between[YIELD_ENTER], item), c.before[COST_ENTER]);
 	return c;
 }
 
 /* The cost in this round, with its reference. */
 static struct cost cost_of_round(struct measuring *m)
 {
-	double slower = m->body > 0 ? m->bodies / PHASES / m->body : 1;
-	struct measure_means means = {
-		.loop = slower * m->loop,
-		.body = slower * m->body,
-		.enter_leave = set_mean(&m->times[PHASE_PAIRS][ENTER_LEAVE]),
-		.leave_enter = set_mean(&m->times[PHASE_PAIRS][LEAVE_ENTER]),
-		.enter_enter = set_mean(&m->times[PHASE_NEST][ENTER_ENTER]),
-		.leave_leave = set_mean(&m->times[PHASE_NEST][LEAVE_LEAVE]),
-		.enter_yield = set_mean(&m->times[PHASE_YIELDS][ENTER_YIELD]),
-		.yield_enter = set_mean(&m->times[PHASE_YIELDS][YIELD_ENTER]),
-	};
+	struct measure_means means = m->untraced;
+	const double slower = means.body > 0 ? m->bodies / PHASES / means.body : 1;
 	struct cost ret;
 
+	means.loop *= slower;
+	means.body *= slower;
 	for (int p = 0; p < PHASES; p++)
-		means.untraced[p] = slower * m->untraced[p];
+		means.untraced[p] *= slower;
+	for (int i = 0; i < INTERVALS; i++)
+		means.between[i] = set_mean(&m->times[i]);
 	ret = measure_costs_of(&means);
 	if (m->latency.n)
 		ret.latency_ps = (uint32_t)(1000 * m->latency.ns / m->latency.n);
 	return ret;
 }
 
-static double in_latencies(const struct cost *c, uint32_t ns)
+static uint32_t *part_of(struct cost *c, size_t k)
 {
-	return (double)ns / c->latency_ps;
-}
-
-/* The mean of a cost over rounds, relative to their references, times latency_ps. */
-static uint32_t typical(const struct cost *rounds, uint32_t n, size_t which, uint32_t latency_ps)
-{
-	double v[ROUNDS];
-
-	for (uint32_t i = 0; i < n; i++) {
-		const struct cost *c = &rounds[i];
-
-		v[i] = in_latencies(c, which < COST_KINDS ? c->before[which]
-							  : c->after[which - COST_KINDS]);
-	}
-	return (uint32_t)(middle(v, n) * latency_ps + 0.5);
+	return k < COST_KINDS ? &c->before[k] : &c->after[k - COST_KINDS];
 }
 
 struct cost measure_typical(const struct cost *rounds, uint32_t n)
 {
 	struct cost ret = {.known = n >= ROUNDS_MIN};
-	double latencies[ROUNDS];
+	double v[ROUNDS];
 
 	if (!ret.known)
 		return ret;
 	for (uint32_t i = 0; i < n; i++)
-		latencies[i] = rounds[i].latency_ps;
-	ret.latency_ps = (uint32_t)middle(latencies, n);
-	for (size_t k = 0; k < COST_KINDS; k++) {
-		ret.before[k] = typical(rounds, n, k, ret.latency_ps);
-		ret.after[k] = typical(rounds, n, COST_KINDS + k, ret.latency_ps);
+		v[i] = rounds[i].latency_ps;
+	ret.latency_ps = (uint32_t)median_mean(v, n);
+	for (size_t k = 0; k < 2 * COST_KINDS; k++) {
+		for (uint32_t i = 0; i < n; i++) {
+			struct cost round = rounds[i];
+
+			v[i] = (double)*part_of(&round, k) / round.latency_ps;
+		}
+		*part_of(&ret, k) = (uint32_t)(median_mean(v, n) * ret.latency_ps + 0.5);
 	}
 	return ret;
 }
@@ -318,8 +267,9 @@ static void run_deinit(struct run *r)
 
 static int parse_untraced(struct measuring *m, const char *line)
 {
-	double *const to[] = {&m->loop, &m->body, &m->untraced[PHASE_PAIRS],
-			      &m->untraced[PHASE_NEST], &m->untraced[PHASE_YIELDS]};
+	struct measure_means *u = &m->untraced;
+	double *const to[] = {&u->loop, &u->body, &u->untraced[PHASE_PAIRS],
+			      &u->untraced[PHASE_NEST], &u->untraced[PHASE_YIELDS]};
 	char *end;
 
 	if (strncmp(line, "ready ", 6) != 0)
@@ -362,9 +312,8 @@ static void close_round(struct measuring *m, bool count)
 
 	if (count && c.known && c.latency_ps)
 		m->rounds[m->n++] = c;
-	for (int p = 0; p < PHASES; p++)
-		for (int i = 0; i < INTERVALS; i++)
-			m->times[p][i].n = 0;
+	for (int i = 0; i < INTERVALS; i++)
+		m->times[i].n = 0;
 	m->bodies = 0;
 }
 

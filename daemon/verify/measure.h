@@ -12,18 +12,25 @@
 /* Takes some tenths of a second. Unknown if it fails. */
 struct cost measure_cost(const struct verify_opts *opts);
 
-/* Mean intervals between the events of each loop, and times per iteration without probes, in ns;
- * see measure.c. */
+/* The loops, and the intervals between events that they show */
 enum measure_phase { PHASE_PAIRS, PHASE_NEST, PHASE_YIELDS, PHASES };
+enum measure_interval {
+	ENTER_LEAVE, /* in pairs */
+	LEAVE_ENTER,
+	ENTER_ENTER, /* in nest */
+	LEAVE_LEAVE,
+	ENTER_YIELD, /* in yields; 0: this version has no YIELD */
+	YIELD_ENTER,
+	INTERVALS
+};
 
+/* Mean intervals, and times per iteration without probes, in ns; see measure.c. */
 struct measure_means {
 	/* An iteration of pairs, a level of nest, an item of yields */
 	double untraced[PHASES];
-	double loop;			 /* an empty iteration */
-	double body;			 /* an iteration with the body of pairs' function inlined */
-	double enter_leave, leave_enter; /* in pairs */
-	double enter_enter, leave_leave; /* in nest */
-	double enter_yield, yield_enter; /* in yields; 0: this version has no YIELD */
+	double loop; /* an empty iteration */
+	double body; /* an iteration with the body of pairs' function inlined */
+	double between[INTERVALS];
 };
 
 /* Pure: the probes' cost. */

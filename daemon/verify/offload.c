@@ -3,14 +3,12 @@
 #include "verify/offload.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/reaper.h"
 #include "base/utf8_clean.h"
 #include "probe/probe.h"
@@ -22,10 +20,7 @@
 #define STUCK_CHECK_NS 100000000L
 
 struct offload {
-	pid_t helper; /* 0: it was given to the reaper */
-	int from;
-	uint64_t deadline_ns;
-	size_t have; /* bytes received */
+	struct separate process;
 	unsigned char answer[sizeof(struct verify_result)];
 };
 
@@ -42,15 +37,13 @@ static void wait_for_stuck(void)
 		(void)nanosleep(&(struct timespec){.tv_nsec = STUCK_CHECK_NS}, NULL);
 }
 
-static _Noreturn void helper_main(const struct verify_opts *o, pid_t parent, int out)
+static void helper_main(const struct verify_opts *o, int out)
 {
 	struct verify_result v;
 
-	if (separate_begin(o, parent, out) < 0)
-		_exit(1);
 	if (offload_test_helper) {
 		offload_test_helper(o, out);
-		_exit(0);
+		return;
 	}
 	memset(&v, 0, sizeof(v));
 	verify_run(o, &v);
@@ -59,7 +52,6 @@ static _Noreturn void helper_main(const struct verify_opts *o, pid_t parent, int
 	if (write(out, &v, sizeof(v)) != sizeof(v))
 		_exit(1);
 	wait_for_stuck();
-	_exit(0);
 }
 
 /* ---- start and end ----------------------------------------------------------------------- */
@@ -67,25 +59,17 @@ static _Noreturn void helper_main(const struct verify_opts *o, pid_t parent, int
 int offload_start(const struct verify_opts *opts, struct offload **ret, struct diag *diag)
 {
 	_cleanup_(offload_freep) struct offload *o = calloc(1, sizeof(*o));
-	pid_t self = getpid();
-	int ends[2], r;
+	int r;
 
 	if (!o)
 		return diag_errno(diag, ENOMEM, "cannot start a process");
-	o->from = -1;
+	o->process.from = -1;
 	r = reaper_check(SCRATCH_STUCK_MAX, diag);
 	if (r < 0)
 		return r;
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-		return diag_errno(diag, errno, "cannot start a process");
-	o->from = ends[0];
-	o->deadline_ns = clock_monotonic_ns() + offload_limit_ns;
-	o->helper = fork();
-	if (o->helper == 0)
-		helper_main(opts, self, ends[1]);
-	(void)close(ends[1]);
-	if (o->helper < 0)
-		return diag_errno(diag, errno, "cannot start a process");
+	r = separate_start(&o->process, opts, helper_main, offload_limit_ns);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot start a process");
 	*ret = TAKE_PTR(o);
 	return 0;
 }
@@ -94,39 +78,21 @@ void offload_free(struct offload *o)
 {
 	if (!o)
 		return;
-	separate_end(&o->helper);
-	closep(&o->from);
+	separate_end(&o->process, false);
 	free(o);
 }
 
 int offload_fd(const struct offload *o)
 {
-	return o->from;
+	return o->process.from;
 }
 
 uint64_t offload_deadline(const struct offload *o)
 {
-	return o->deadline_ns;
+	return o->process.deadline_ns;
 }
 
 /* ---- the answer -------------------------------------------------------------------------- */
-
-/* 0: it is complete; -EINPROGRESS; -EPIPE: the helper has ended before. */
-static int receive(struct offload *o)
-{
-	while (o->have < sizeof(o->answer)) {
-		ssize_t n = read(o->from, o->answer + o->have, sizeof(o->answer) - o->have);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return -EINPROGRESS;
-		if (n <= 0)
-			return -EPIPE;
-		o->have += (size_t)n;
-	}
-	return 0;
-}
 
 /* Is the byte at this offset of the answer a bool's? Other values must not be read as one. */
 static bool is_bool(const struct offload *o, size_t at)
@@ -172,14 +138,14 @@ static void not_run(struct verify_result *ret, const char *reason)
 	snprintf(ret->reason, sizeof(ret->reason), "%s", reason);
 }
 
-/* What to return for an answer that is complete, or for the error of receive(). True: it is right. */
+/* What to return for an answer that is complete, or for the error of separate_receive(). True: it is right. */
 static bool judge(const struct offload *o, int r, struct verify_result *ret)
 {
 	if (r == 0 && take_answer(o, ret))
 		return true;
 	if (r == 0)
 		not_run(ret, "the process of the self-test sent an invalid answer");
-	else if (r == -EINPROGRESS)
+	else if (r == -ETIMEDOUT)
 		not_run(ret, "the process of the self-test timed out");
 	else
 		not_run(ret, "the process of the self-test was killed");
@@ -188,15 +154,11 @@ static bool judge(const struct offload *o, int r, struct verify_result *ret)
 
 bool offload_poll(struct offload *o, struct verify_result *ret)
 {
-	int r = receive(o);
+	int r = separate_receive(&o->process, o->answer, sizeof(o->answer));
 
-	if (r == -EINPROGRESS && clock_monotonic_ns() < o->deadline_ns)
+	if (r == -EINPROGRESS)
 		return false;
-	if (judge(o, r, ret) && o->helper > 0) {
-		/* it ends by itself, or is counted: see wait_for_stuck() */
-		reaper_await(o->helper, SEPARATE_END_MS);
-		o->helper = 0;
-	}
-	separate_end(&o->helper);
+	/* after an answer, it ends by itself, or is counted: see wait_for_stuck() */
+	separate_end(&o->process, judge(o, r, ret));
 	return true;
 }

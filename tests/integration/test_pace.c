@@ -6,7 +6,6 @@
 #include "harness/sites.h"
 #include "harness/test.h"
 #include "harness/traced.h"
-#include "session/reference.h"
 #include "session/set.h"
 #include "session/tracee.h"
 

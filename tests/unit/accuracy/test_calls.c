@@ -6,8 +6,7 @@
 
 #include <math.h>
 
-#include "accuracy/evidence_priv.h"
-#include "accuracy/progress.h"
+#include "accuracy/evidence.h"
 #include "harness/evidence_rig.h"
 #include "harness/test.h"
 
@@ -247,11 +246,9 @@ static struct evidence marked(void)
 			     .marked = {.total = 1000,
 					.all_marks = 100,
 					.all_calls = 400,
-					.calls = 300,
+					.calls = {300, 4000, 950},
 					.marks = 75,
-					.c2 = 4000,
-					.m2 = 250,
-					.cm = 950}},
+					.marks2 = 250}},
 	};
 }
 
@@ -262,7 +259,7 @@ Test(calls, marks_or_samples)
 	struct calls_row rows[ROWS];
 	struct calls_given loop = {&rows[OF_LOOP], 1, 600, 1, 0.1, 1e6};
 	struct calls_given dense = {rows, OF_LOOP, 600, 1, 0.1, 1e6};
-	double error, common, factor = progress_factor(&e, &error, &common), of_samples;
+	double error, common, factor = calls_factor_by_marks(&e, &error, &common), of_samples;
 	struct calls_estimate c;
 
 	program(rows, 1);
@@ -275,8 +272,8 @@ Test(calls, marks_or_samples)
 	c = calls_estimate(&e, &loop);
 	cr_assert(c.by_marks && c.factor == factor && c.error == common);
 	/* Calls that do not go with marks */
-	e.progress.marked.c2 = 60001;
-	cr_assert(progress_factor(&e, &error, &common) > 0 && error > of_samples);
+	e.progress.marked.calls.square = 60001;
+	cr_assert(calls_factor_by_marks(&e, &error, &common) > 0 && error > of_samples);
 	cr_assert_not(calls_estimate(&e, &loop).by_marks);
 	cr_assert(calls_estimate(&e, &dense).by_marks == (error < 1), "%g", error);
 	/* No samples */
@@ -297,7 +294,7 @@ Test(calls, marks_or_samples)
 Test(calls, variance_by_hand)
 {
 	const struct calls_estimate twice = {.factor = 2}, unsure = {.factor = 2, .error = 0.1};
-	struct evidence_func marks = {.marked = {.calls = 100, .c2 = 900, .cm = 200}};
+	struct evidence_func marks = {.by_marks = {100, 900, 200}};
 	struct calls_estimate by_marks = {.factor = 2, .error = 0.1, .by_marks = true};
 	struct evidence_rig m;
 	struct evidence e;
@@ -321,14 +318,13 @@ Test(calls, variance_by_hand)
 	cr_assert_eq(calls_variance(&m.e, &(struct calls_estimate){.factor = 0}, G), -1);
 	/* If marks scale them, only their differences per mark count. */
 	e = marked();
-	marks.sum = 50;
+	marks.by_cpu.sum = 50;
 	e.funcs = &marks;
 	e.nfuncs = 1;
 	e.size = e.size2 = 1;
-	cr_assert_float_eq(calls_variance(&e, &by_marks, 0),
-			   4 * (progress_variance(&e, &marks) + 5 * 5), 1e-6);
+	cr_assert_float_eq(calls_variance(&e, &by_marks, 0), 4 * (913.581293 + 5 * 5), 1e-4);
 	before = calls_variance(&m.e, &twice, G);
-	m.e.funcs[G].product *= 0.9;
+	m.e.funcs[G].by_cpu.product *= 0.9;
 	cr_assert_gt(calls_variance(&m.e, &twice, G), before, "calls that go less with CPU time");
 	evidence_rig_deinit(&m);
 	check_no_leaks();

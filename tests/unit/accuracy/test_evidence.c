@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "accuracy/evidence_priv.h"
+#include "accuracy/evidence.h"
 #include "accuracy/window.h"
 #include "harness/evidence_rig.h"
 #include "harness/reports.h"
@@ -60,7 +60,7 @@ Test(evidence, gaps_are_shared)
 static void expect_sums(const struct evidence_rig *m, uint32_t func, double sum, double square,
 			double product)
 {
-	const struct evidence_func *f = &m->e.funcs[func];
+	const struct evidence_ratio *f = &m->e.funcs[func].by_cpu;
 
 	cr_assert(f->sum == sum && f->square == square && f->product == product, "%u: %g %g %g",
 		  func, f->sum, f->square, f->product);
@@ -433,7 +433,7 @@ Test(evidence, all_that_is_moved)
 	evidence_rig_seen(&m, m.g, 1, 1);
 	evidence_rig_fold(&m, 4000, 1000, &cost, 1);
 	cr_assert(n->calls == 33 && n->yields == 9 && n->cpu == 4200 && n->taken == 3 * taken);
-	cr_assert(n->samples == 70 && n->exact.calls == 9);
+	cr_assert(n->samples == 77 && n->within == 0 && n->exact.calls == 9);
 	/* One that is newer than the windows has nothing. */
 	assert_ok(evidence_move(&m.e, &m.tree, m.e.n, b));
 	evidence_rig_deinit(&m);
@@ -513,8 +513,8 @@ static void expect_equal(const struct evidence_rig *a, const struct evidence_rig
 		cr_assert(a->tree.nodes[i].calls == 0 && a->tree.yields[i] == 0);
 	}
 	for (uint32_t f = F; f < FUNCS; f++)
-		cr_assert(a->e.funcs[f].square == b->e.funcs[f].square &&
-			  a->e.funcs[f].product == b->e.funcs[f].product);
+		cr_assert(a->e.funcs[f].by_cpu.square == b->e.funcs[f].by_cpu.square &&
+			  a->e.funcs[f].by_cpu.product == b->e.funcs[f].by_cpu.product);
 }
 
 Test(evidence, lists_of_touched_contexts_change_nothing)

@@ -6,8 +6,7 @@
 #include <math.h>
 
 #include "accuracy/calls.h"
-#include "accuracy/evidence_priv.h"
-#include "accuracy/progress.h"
+#include "accuracy/evidence.h"
 #include "harness/evidence_rig.h"
 #include "harness/test.h"
 
@@ -111,10 +110,10 @@ Test(progress, windows_without_marks)
 	evidence_rig_init(&m);
 	windows(&m, 50, 1000, 0);
 	evidence_count_marks(&m.e, true);
-	cr_assert_eq(m.e.progress.marked.calls, 0);
+	cr_assert_eq(m.e.progress.marked.calls.sum, 0);
 	windows(&m, 50, 1000, 0);
 	evidence_set_marks(&m.e, 100000 / CALLS_PER_MARK);
-	calls = progress_factor(&m.e, &error, &common) * m.e.calls;
+	calls = calls_factor_by_marks(&m.e, &error, &common) * m.e.calls;
 	cr_assert(fabs(calls - 200000) < 10000, "%f", calls);
 	cr_assert(common > 0.14 && common < 0.18 && error >= common, "%f", common);
 	evidence_rig_deinit(&m);
@@ -157,12 +156,12 @@ Test(progress, marks_are_chosen_again)
 	windows(&m, 50, 1000, 100);
 	evidence_set_marks(&m.e, 1000000 / CALLS_PER_MARK);
 	evidence_count_marks(&m.e, false);
-	cr_assert_eq(progress_factor(&m.e, &error, &common), 0);
+	cr_assert_eq(calls_factor_by_marks(&m.e, &error, &common), 0);
 	evidence_count_marks(&m.e, true);
 	for (int i = 0; i < 50; i++)
 		window(&m, 1000, 1000000, 4);
 	evidence_set_marks(&m.e, 4000);
-	factor = progress_factor(&m.e, &error, &common);
+	factor = calls_factor_by_marks(&m.e, &error, &common);
 	cr_assert_float_eq(factor, 4000 / (50 * 4 * 10.0), 0.1, "%f", factor);
 	evidence_rig_deinit(&m);
 	check_no_leaks();
@@ -182,14 +181,15 @@ Test(progress, few_marks_in_bursts)
 	for (int i = 0; i < 30; i++)
 		window(&m, i % 4 == 3 ? 822 : 0, i % 4 == 3 ? 822000 : 0, i % 4 == 3 ? 4 : 0);
 	evidence_set_marks(&m.e, 3080);
-	calls = progress_factor(&m.e, &error, &common) * m.e.calls;
+	calls = calls_factor_by_marks(&m.e, &error, &common) * m.e.calls;
 	cr_assert(fabs(calls - 632940) < 1000, "%f", calls);
 	cr_assert(error > 1.0 / 28 && error < 0.08, "%f", error);
 	/* One of them says as much as 4 marks. */
 	m.e.progress.shown = 8;
-	cr_assert(progress_factor(&m.e, &error, &common) > 0 && common > 1.0 / 8, "%f", common);
+	cr_assert(calls_factor_by_marks(&m.e, &error, &common) > 0 && common > 1.0 / 8, "%f",
+		  common);
 	m.e.progress.shown = 7;
-	cr_assert(progress_factor(&m.e, &error, &common) == 0, "fewer say nothing");
+	cr_assert(calls_factor_by_marks(&m.e, &error, &common) == 0, "fewer say nothing");
 	evidence_rig_deinit(&m);
 	check_no_leaks();
 }
@@ -206,7 +206,7 @@ Test(progress, hardly_more_than_one_window)
 	windows(&m, 1, 100000, 0);
 	windows(&m, 10, 8, 0);
 	evidence_set_marks(&m.e, 5000);
-	cr_assert(progress_factor(&m.e, &error, &common) > 0);
+	cr_assert(calls_factor_by_marks(&m.e, &error, &common) > 0);
 	cr_assert(error > 0.3, "%f", error);
 	evidence_rig_deinit(&m);
 	check_no_leaks();
@@ -223,7 +223,7 @@ Test(progress, calls_that_vary)
 	for (int i = 0; i < 20; i++)
 		window(&m, i % 2 ? 100 : 5000, 1000000, i % 2 ? 50 : 5);
 	evidence_set_marks(&m.e, 10000);
-	cr_assert(progress_factor(&m.e, &error, &common) > 0);
+	cr_assert(calls_factor_by_marks(&m.e, &error, &common) > 0);
 	cr_assert(error > 0.2, "%f", error);
 	evidence_rig_deinit(&m);
 	check_no_leaks();
@@ -245,24 +245,28 @@ static struct evidence by_hand(void)
 			     .marked = {.total = 1000,
 					.all_marks = 100,
 					.all_calls = 400,
-					.calls = 300,
+					.calls = {300, 4000, 950},
 					.marks = 75,
-					.c2 = 4000,
-					.m2 = 250,
-					.cm = 950}},
+					.marks2 = 250}},
 	};
 }
 
 Test(progress, by_hand)
 {
-	struct evidence_func f = {.marked = {.calls = 100, .c2 = 900, .cm = 200}};
+	struct evidence_func f = {.by_marks = {100, 900, 200}};
 	struct evidence e = by_hand();
 	double error, common;
 
-	cr_assert_float_eq(progress_factor(&e, &error, &common), 10 * 400 / 0.75 / 600, 1e-9);
+	cr_assert_float_eq(calls_factor_by_marks(&e, &error, &common), 10 * 400 / 0.75 / 600, 1e-9);
 	cr_assert_float_eq(common, 0.078264351, 1e-8, "%.9g", common);
 	cr_assert_float_eq(error, 0.105504661, 1e-8, "%.9g", error);
-	cr_assert_float_eq(progress_variance(&e, &f), 913.581293, 1e-5);
+	e.funcs = &f;
+	e.nfuncs = 1;
+	e.windows = 2;
+	e.size = 1;
+	cr_assert_float_eq(
+		calls_variance(&e, &(struct calls_estimate){.factor = 1, .by_marks = true}, 0),
+		913.581293, 1e-5);
 }
 
 /* What is missing for it to be known */
@@ -272,20 +276,20 @@ Test(progress, nothing_by_hand)
 	struct evidence e = by_hand();
 
 	e.progress.marked.total = 0;
-	cr_assert_eq(progress_factor(&e, &error, &common), 0);
+	cr_assert_eq(calls_factor_by_marks(&e, &error, &common), 0);
 	e = by_hand();
-	e.progress.marked.m2 = 0;
-	cr_assert_eq(progress_factor(&e, &error, &common), 0);
+	e.progress.marked.marks2 = 0;
+	cr_assert_eq(calls_factor_by_marks(&e, &error, &common), 0);
 	e = by_hand();
-	e.progress.marked.calls = 0;
-	cr_assert_eq(progress_factor(&e, &error, &common), 0);
+	e.progress.marked.calls.sum = 0;
+	cr_assert_eq(calls_factor_by_marks(&e, &error, &common), 0);
 	e = by_hand();
 	e.progress.shown = 7;
-	cr_assert_eq(progress_factor(&e, &error, &common), 0);
+	cr_assert_eq(calls_factor_by_marks(&e, &error, &common), 0);
 	e = by_hand();
 	e.progress.cpu_before = 701;
-	cr_assert_eq(progress_factor(&e, &error, &common), 0, "nearly all of it was before");
+	cr_assert_eq(calls_factor_by_marks(&e, &error, &common), 0, "nearly all of it was before");
 	e = by_hand();
 	e.calls = 0;
-	cr_assert_eq(progress_factor(&e, &error, &common), 0);
+	cr_assert_eq(calls_factor_by_marks(&e, &error, &common), 0);
 }

@@ -328,16 +328,6 @@ Test(wholes, without_memory)
 	end_window(&r);
 	expect(&r, r.f, 0, 1);
 	expect(&r, r.g, 2, 2);
-	/* Nor is there a place for it in the list of the window. */
-	free(r.w.touched);
-	r.w.touched = NULL;
-	r.w.touched_cap = 0;
-	enter(&r, r.f, 2);
-	short_of_memory = true;
-	leave(&r, r.f, 2);
-	short_of_memory = false;
-	end_window(&r);
-	expect(&r, r.f, 0, 1);
 	rig_deinit(&r);
 	check_no_leaks();
 }

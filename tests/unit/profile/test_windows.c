@@ -349,7 +349,7 @@ static double usable_marks(unsigned int first, unsigned int second, double windo
 		for (unsigned int i = 0; i < marks[e.tid - 1]; i++, e.ts++)
 			profile_event(p, &e);
 	p->evidence.progress.marked.marks = p->evidence.progress.marked.all_marks = 1;
-	p->evidence.progress.marked.m2 = windows > 0 ? 1 / windows : 0;
+	p->evidence.progress.marked.marks2 = windows > 0 ? 1 / windows : 0;
 	profile_set_marks(p, 5000);
 	return p->evidence.progress.marked.total;
 }

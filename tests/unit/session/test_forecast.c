@@ -83,7 +83,7 @@ Test(forecast, as_text)
 	const struct forecast low = {true, true, 5e3, 0.012, 0.006};
 
 	cr_assert_str_eq(forecast_text(&f, 0, 0, text),
-			 "trace +150 % · count +100 % · count+samples +101 % · sample +0.3 % · "
+			 "trace +150 % · count +100 % · count+samples +100 % · sample +0.3 % · "
 			 "the default +10 %");
 	cr_assert(strstr(forecast_text(&low, 0, 0, text), "the default +1.2 %"), "%s", text);
 }

@@ -33,7 +33,7 @@ static void go(struct sim *s, uint64_t ns)
 	double each = 0, own;
 
 	for (uint32_t i = 0; i < s->n; i++)
-		each += is_attached(&s->m, i) ? s->per_ms[i] / MS * s->m.hit_ns : 0;
+		each += is_attached(&s->m, i) ? s->per_ms[i] / MS * s->m.of.hit_ns : 0;
 	own = (double)ns / (1 + each);
 	for (uint32_t i = 0; i < s->n; i++) {
 		double hits = is_attached(&s->m, i) ? own * s->per_ms[i] / MS + s->rest[i] : 0;
@@ -49,7 +49,7 @@ static void go(struct sim *s, uint64_t ns)
 static void begin(struct sim *s, double hit_ns, const double *per_ms, uint32_t n)
 {
 	*s = (struct sim){.per_ms = per_ms, .n = n, .now = 1000 * MS};
-	marks_begin(&s->m, n, hit_ns, 0.05);
+	marks_begin(&s->m, &(struct marks_opts){n, hit_ns, 0.05});
 }
 
 static void go_on(struct sim *s)
@@ -184,7 +184,7 @@ Test(marks, no_work)
 	uint64_t counts[PYP_MARKS] = {0};
 	struct marks m;
 
-	marks_begin(&m, 3, HIT_NS, 0.05);
+	marks_begin(&m, &(struct marks_opts){3, HIT_NS, 0.05});
 	marks_attached(&m, 1000 * MS, 5 * MS, counts);
 	cr_assert(!marks_enough(&m, 1500 * MS, counts));
 	cr_assert(marks_enough(&m, 2100 * MS, counts), "it does not wait forever");
@@ -193,7 +193,7 @@ Test(marks, no_work)
 	cr_assert_gt(m.wait_cpu_ns, 6 * MS);
 	cr_assert_eq(m.n, 3);
 	cr_assert_float_eq(m.budget, 0.005, 1e-9);
-	marks_begin(&m, 0, HIT_NS, 0.05);
+	marks_begin(&m, &(struct marks_opts){0, HIT_NS, 0.05});
 	cr_assert_eq(m.state, MARKS_NONE);
 }
 
@@ -214,7 +214,7 @@ Test(marks, counts_of_before_do_not_matter)
 	uint64_t counts[PYP_MARKS] = {1000, 2000};
 	struct marks m;
 
-	marks_begin(&m, 2, HIT_NS, 0.05);
+	marks_begin(&m, &(struct marks_opts){2, HIT_NS, 0.05});
 	marks_attached(&m, MS, 0, counts);
 	cr_assert_eq(marks_hits(&m, counts), 0);
 	cr_assert(!marks_enough(&m, 2 * MS, counts));
@@ -227,9 +227,9 @@ Test(marks, the_bound_decides)
 {
 	struct marks m;
 
-	marks_begin(&m, 5, HIT_NS, 0.01);
+	marks_begin(&m, &(struct marks_opts){5, HIT_NS, 0.01});
 	cr_assert_float_eq(m.budget, 0.001, 1e-9);
-	marks_begin(&m, 5, HIT_NS, 0.5);
+	marks_begin(&m, &(struct marks_opts){5, HIT_NS, 0.5});
 	cr_assert_float_eq(m.budget, MARKS_MOST, 1e-9);
 }
 
@@ -258,7 +258,7 @@ Test(marks, a_moment_with_too_many)
 	uint64_t counts[PYP_MARKS] = {0};
 	struct marks m;
 
-	marks_begin(&m, 1, HIT_NS, 0.05);
+	marks_begin(&m, &(struct marks_opts){1, HIT_NS, 0.05});
 	attached_to_stay(&m, counts);
 	/* 10 per ms, for a second */
 	for (uint64_t at = 20 * MS; at <= 1000 * MS; at += 20 * MS) {
@@ -277,17 +277,19 @@ Test(marks, a_moment_with_too_many)
 Test(marks, rare_ones_in_a_trace)
 {
 	uint64_t counts[PYP_MARKS] = {0};
-	struct marks m;
+	struct marks m, of_windows;
 
-	marks_begin(&m, 1, HIT_NS, 1);
+	marks_begin(&m, &(struct marks_opts){1, HIT_NS, 0});
+	marks_begin(&of_windows, &(struct marks_opts){1, HIT_NS, 1});
 	attached_to_stay(&m, counts);
+	attached_to_stay(&of_windows, counts);
 	for (uint64_t at = 20 * MS; at <= 3000 * MS; at += 20 * MS) {
 		counts[0] = at / MS / 10;
-		cr_assert_not(marks_too_many(&m, at, at, counts));
+		cr_assert_not(marks_unfit(&m, at, at, counts));
 	}
-	cr_assert(marks_unfit(&m, 3020 * MS, 3020 * MS, counts), "of no use for windows");
-	counts[0] += 60 * 333;
-	cr_assert(marks_too_many(&m, 3080 * MS, 3080 * MS, counts));
+	cr_assert(marks_unfit(&of_windows, 3020 * MS, 3020 * MS, counts), "of no use for windows");
+	counts[0] += 80 * 400;
+	cr_assert(marks_unfit(&m, 3080 * MS, 3080 * MS, counts));
 }
 
 /* Beside a trace, which costs more, they may be frequent for a moment, but not all the time. */
@@ -296,18 +298,18 @@ Test(marks, frequent_ones_in_moments_of_a_trace)
 	uint64_t counts[PYP_MARKS] = {0};
 	struct marks m;
 
-	marks_begin_beside(&m, 1, HIT_NS, 0.1);
+	marks_begin(&m, &(struct marks_opts){1, HIT_NS, 0});
 	attached_to_stay(&m, counts);
 	for (uint64_t at = 60 * MS; at <= 3000 * MS; at += 60 * MS) {
 		counts[0] += at % (600 * MS) ? 60 : 60 * 300; /* 9 % */
-		cr_assert_not(marks_too_many(&m, at, at, counts), "%d", (int)(at / MS));
+		cr_assert_not(marks_unfit(&m, at, at, counts), "%d", (int)(at / MS));
 	}
 	for (uint64_t at = 3060 * MS; at <= 9000 * MS; at += 60 * MS)
 		counts[0] += 60 * 300;
-	cr_assert(marks_too_many(&m, 9000 * MS, 9000 * MS, counts), "on average");
+	cr_assert(marks_unfit(&m, 9000 * MS, 9000 * MS, counts), "on average");
 
-	marks_begin_beside(&m, 1, HIT_NS, 0.1);
+	marks_begin(&m, &(struct marks_opts){1, HIT_NS, 0});
 	attached_to_stay(&m, counts);
-	counts[0] += 60 * 350;
-	cr_assert(marks_too_many(&m, 60 * MS, 60 * MS, counts), "in a moment");
+	counts[0] += 60 * 400;
+	cr_assert(marks_unfit(&m, 60 * MS, 60 * MS, counts), "in a moment");
 }

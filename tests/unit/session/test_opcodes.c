@@ -1,25 +1,36 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What processes of a program know of its opcodes: one finds it out, the others wait for that. */
 #include "harness/test.h"
-#include "session/opcodes.h"
+#include "session/progress.h"
 
 static const uint8_t some[] = {3, 5, 8};
 
+static struct plan plan;
+
 static struct opcodes *of_plan(uint64_t vaddr, unsigned int n)
 {
-	static struct plan plan;
-	struct opcodes *o;
-
 	plan.marks[0].vaddr = vaddr;
 	plan.nmarks = n;
-	o = opcodes_new(&plan);
-	cr_assert(o && opcodes_are_of(o, &plan));
-	plan.nmarks = n + 1;
-	cr_assert_not(opcodes_are_of(o, &plan));
-	plan.nmarks = n;
-	plan.marks[0].vaddr = vaddr + 1;
-	cr_assert_not(opcodes_are_of(o, &plan));
-	return o;
+	return opcodes_of(NULL, &plan);
+}
+
+Test(opcodes, are_of_a_plan)
+{
+	struct opcodes *o = of_plan(4096, 172), *other, *third;
+
+	cr_assert(o && opcodes_of(o, &plan) == o);
+	cr_assert_eq(opcodes_share(o), o);
+	plan.nmarks++;
+	other = opcodes_of(o, &plan);
+	cr_assert(other && other != o && o->users == 1);
+	cr_assert_eq(opcodes_share(other), other);
+	plan.marks[0].vaddr++;
+	third = opcodes_of(other, &plan);
+	cr_assert(third && third != other && other->users == 1);
+	opcodes_free(o);
+	opcodes_free(other);
+	opcodes_free(third);
+	check_no_leaks();
 }
 
 Test(opcodes, one_finds_out)

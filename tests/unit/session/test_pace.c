@@ -24,7 +24,7 @@ static void add_readings(struct pace *p, unsigned int n, const double ms[2],
 
 static struct pace readings(unsigned int n, const double ms[2], const unsigned int hits[2])
 {
-	struct pace p = {.choosing.marks.hit_ns = HIT_NS, .last_cpu_ns = 7 * MS};
+	struct pace p = {.progress.marks.of.hit_ns = HIT_NS, .last_cpu_ns = 7 * MS};
 
 	add_readings(&p, n, ms, hits);
 	return p;

@@ -13,12 +13,12 @@ static struct measure_means means_of(const struct cost *c)
 		.loop = loop,
 		.body = loop + body,
 		.untraced = {loop + body + call, level, item},
-		.enter_leave = c->after[COST_ENTER] + body + c->before[COST_LEAVE],
-		.leave_enter = c->after[COST_LEAVE] + loop + call + c->before[COST_ENTER],
-		.enter_enter = c->after[COST_ENTER] + down + c->before[COST_ENTER],
-		.leave_leave = c->after[COST_LEAVE] + level - down + c->before[COST_LEAVE],
-		.enter_yield = c->after[COST_ENTER] + item / 2 + c->before[COST_YIELD],
-		.yield_enter = c->after[COST_YIELD] + item / 2 + c->before[COST_ENTER],
+		.between[ENTER_LEAVE] = c->after[COST_ENTER] + body + c->before[COST_LEAVE],
+		.between[LEAVE_ENTER] = c->after[COST_LEAVE] + loop + call + c->before[COST_ENTER],
+		.between[ENTER_ENTER] = c->after[COST_ENTER] + down + c->before[COST_ENTER],
+		.between[LEAVE_LEAVE] = c->after[COST_LEAVE] + level - down + c->before[COST_LEAVE],
+		.between[ENTER_YIELD] = c->after[COST_ENTER] + item / 2 + c->before[COST_YIELD],
+		.between[YIELD_ENTER] = c->after[COST_YIELD] + item / 2 + c->before[COST_ENTER],
 	};
 }
 
@@ -43,8 +43,8 @@ Test(measure, plain_calls_are_believed_where_the_loops_differ)
 	struct measure_means m = means_of(&want);
 	struct cost got;
 
-	m.enter_enter += 50; /* nested calls are more expensive */
-	m.leave_leave += 50;
+	m.between[ENTER_ENTER] += 50; /* nested calls are more expensive */
+	m.between[LEAVE_LEAVE] += 50;
 	got = measure_costs_of(&m);
 	cr_assert_eq(got.after[COST_ENTER] + got.before[COST_LEAVE], 770);
 	cr_assert_eq(got.after[COST_LEAVE] + got.before[COST_ENTER], 620);
@@ -55,7 +55,7 @@ Test(measure, nonsense_is_not_known)
 	struct measure_means m =
 		means_of(&(struct cost){.before = {400, 300, 0}, .after = {400, 200}});
 
-	m.enter_leave = 0;
+	m.between[ENTER_LEAVE] = 0;
 	cr_assert(!measure_costs_of(&m).known, "nothing was seen");
 	cr_assert(!measure_costs_of(&(struct measure_means){0}).known);
 }
@@ -67,8 +67,8 @@ Test(measure, costs_are_not_negative)
 		means_of(&(struct cost){.before = {600, 1, 0}, .after = {600, 1, 0}});
 	struct cost got;
 
-	m.enter_enter += 1000;
-	m.leave_leave = 30;
+	m.between[ENTER_ENTER] += 1000;
+	m.between[LEAVE_LEAVE] = 30;
 	got = measure_costs_of(&m);
 	cr_assert(got.known);
 	cr_assert_eq(got.before[COST_LEAVE], 0);
@@ -82,7 +82,7 @@ Test(measure, versions_without_yields_have_no_cost_of_them)
 		means_of(&(struct cost){.before = {400, 300, 0}, .after = {400, 200}});
 	struct cost got;
 
-	m.enter_yield = m.yield_enter = 0;
+	m.between[ENTER_YIELD] = m.between[YIELD_ENTER] = 0;
 	got = measure_costs_of(&m);
 	cr_assert(got.known);
 	cr_assert_eq(got.before[COST_YIELD], 0);
