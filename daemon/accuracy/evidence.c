@@ -211,6 +211,12 @@ static void end_last(struct evidence *e)
 
 /* ---- one window ---- */
 
+/*
+ * The kernel brings a running thread's CPU clock up to date at its scheduling ticks only (kernel/sched/cputime.c,
+ * thread_group_cputime), so that of another process is late by up to 10 ms: of windows of 2 ms, it showed 0.
+ */
+#define CLOCK_LATE_NS 10e6
+
 /* All threads in a window, from measured costs */
 struct folding {
 	double raw, taken, events;
@@ -332,7 +338,7 @@ int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs,
 		  const struct evidence_window *given)
 {
 	const double times = given->times;
-	double stolen;
+	double most, stolen;
 	struct folding w = {0};
 
 	if (!given->length_ns) {
@@ -349,7 +355,8 @@ int evidence_fold(struct evidence *e, struct calltree *tree, uint32_t nfuncs,
 	end_last(e);
 	add_nodes(e, tree, given->cost, &w);
 	/* A hypervisor may have had the CPU meanwhile, which no event shows. */
-	stolen = w.raw > given->cpu_ns ? given->cpu_ns / w.raw : 1;
+	most = given->cpu_ns + CLOCK_LATE_NS;
+	stolen = w.raw > most ? most / w.raw : 1;
 	w.raw *= stolen;
 	e->last.length = given->length_ns;
 	e->last.cpu = fmax(0, w.raw - times * cost_factor(&w, times * w.taken) * w.taken);

@@ -295,7 +295,7 @@ int sessions_new(struct sd_event *event, const struct session_opts *opts, struct
 	ss->opts = *opts;
 	ss->timelines.kind = &timelines_kind;
 	ss->slows.kind = &slows_kind;
-	r = sd_event_add_time_relative(event, &ss->timer, CLOCK_MONOTONIC, DRAIN_IDLE_US, 500,
+	r = sd_event_add_time_relative(event, &ss->timer, CLOCK_MONOTONIC, DRAIN_IDLE_US, 1,
 				       on_timer, ss);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot set a timer");

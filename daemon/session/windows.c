@@ -84,7 +84,7 @@
  */
 #define LEAST	 0.005
 #define CPUS_MIN 0.02 /* it is assumed to use so many */
-#define LOOK_MIN 300e3
+#define LOOK_MIN 200e3
 /* The delay in ns between attempts to open a window: after the first failure, and the maximum. */
 #define FAILED_MIN 10000000ull
 #define FAILED_MAX 2000000000ull
@@ -359,7 +359,8 @@ uint64_t windows_due(const struct windows *w, uint64_t now_ns)
 		left = w->next_ns > now_ns ? (double)(w->next_ns - now_ns) : 0;
 		return (uint64_t)larger(left, LOOK_MIN);
 	}
-	left = ((double)w->length_ns - shown(w, now_ns)) * (1 + w->density);
+	/* If no calls are made from now on: a late look costs the target all that its probes take until then. */
+	left = (double)w->length_ns - shown(w, now_ns);
 	/* If all time until then went to probes, it would be half of a window's share. */
 	if (!w->length_ns)
 		left = share_of_window(w) / 2;
