@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "accuracy/evidence_priv.h"
+#include "accuracy/finish.h"
 #include "base/clock.h"
 #include "harness/frozen.h"
 #include "harness/test.h"
@@ -35,6 +37,9 @@
 #define IDLE_US	       300000u /* after the attach */
 #define LOOK_US	       1000u
 #define READINGS       65536u
+/* Doubles are saved with nine digits. */
+#define ROUNDING    1e-6
+#define ROUNDING_NS 2.0
 
 static const struct way {
 	const char *name;
@@ -393,16 +398,77 @@ struct run {
 	const char *python, *version, *dir;
 };
 
-static void save(const struct run *run, const struct frozen *f)
+static char *path_of(const struct run *run, const struct frozen *f)
 {
-	_cleanup_free_ char *path = NULL;
-	FILE *out;
+	char *path;
 
 	cr_assert(asprintf(&path, "%s/%s.%s.%s", run->dir, f->python, f->program, f->way) > 0);
-	out = fopen(path, "w");
+	return path;
+}
+
+static void save(const struct run *run, const struct frozen *f)
+{
+	_cleanup_free_ char *path = path_of(run, f);
+	FILE *out = fopen(path, "w");
+
 	cr_assert(out, "%s: %s", path, strerror(errno));
 	frozen_write(f, out);
 	cr_assert(fclose(out) == 0);
+}
+
+static bool is_near(double a, double b)
+{
+	return fabs(a - b) <= ROUNDING_NS + ROUNDING * fabs(a);
+}
+
+static void check_funcs(const struct snapshot *a, const struct snapshot *b, const char *path)
+{
+	const enum snapshot_figure compared[] = {SNAPSHOT_CALLS, SNAPSHOT_TOT_CPU};
+
+	cr_assert_eq(a->nfuncs, b->nfuncs);
+	for (uint32_t i = 0; i < a->nfuncs; i++)
+		for (int k = 0; k < 2; k++)
+			cr_assert(is_near(a->funcs[i].variance[compared[k]],
+					  b->funcs[i].variance[compared[k]]),
+				  "%s: the error of %s differs", path, a->funcs[i].name);
+}
+
+/* Python functions. The pseudo rows come last; the others are in the same order. */
+static void check_nodes(const struct snapshot *a, const struct snapshot *b, const char *path)
+{
+	for (uint32_t i = 0; i < a->nnodes && i < b->nnodes; i++) {
+		const struct snapshot_node *n = &a->nodes[i], *m = &b->nodes[i];
+
+		if (n->func != SNAPSHOT_NONE && !a->funcs[n->func].pseudo)
+			cr_assert(n->func == m->func &&
+					  is_near((double)n->calls, (double)m->calls) &&
+					  is_near((double)n->self[SNAPSHOT_CPU],
+						  (double)m->self[SNAPSHOT_CPU]),
+				  "%s: node %u differs", path, i);
+	}
+}
+
+/* What was saved has all that corrections read: it gives the figures that the snapshot gives. */
+static void check_saved(const struct run *run, struct frozen *f)
+{
+	_cleanup_free_ char *path = path_of(run, f), *text = NULL;
+	_cleanup_(frozen_freep) struct frozen *saved = NULL;
+	FILE *in = fopen(path, "r");
+	const char *at;
+	size_t room = 0;
+	ssize_t n;
+
+	cr_assert(in);
+	n = getdelim(&text, &room, '\0', in);
+	fclose(in);
+	cr_assert(n > 0);
+	at = text;
+	saved = frozen_read(&at, text + n);
+	cr_assert(saved && at == text + n, "%s is invalid", path);
+	assert_ok(snapshot_finish(f->s, false));
+	assert_ok(frozen_finish(saved));
+	check_funcs(f->s, saved->s, path);
+	check_nodes(f->s, saved->s, path);
 }
 
 static void init_frozen(struct frozen *f, const struct run *run, const char *program,
@@ -465,6 +531,9 @@ static void record_program(const struct run *run, const char *name)
 		take_calls(&frozen[i], frozen[0].s, p.round);
 		save(run, &frozen[i]);
 	}
+	for (size_t i = 0; i < WAYS; i++)
+		if (is_possible(&p, &ways[i]))
+			check_saved(run, &frozen[i]);
 	for (size_t i = 0; i < WAYS; i++)
 		snapshot_free(frozen[i].s);
 	for (int k = 0; k < 2; k++)
