@@ -6,11 +6,10 @@
  * change.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "accuracy/calls.h"
+#include "accuracy/rest.h"
 #include "counting/samples.h"
 #include "profile/known_funcs.h"
 #include "profile/profile_priv.h"
@@ -356,11 +355,6 @@ static bool node_used(const struct taker *t, uint32_t i)
 	       (!t->p->traces_calls && profile_has_memory(t->p, i));
 }
 
-static uint64_t rounded(double x)
-{
-	return x < 1 ? x > 0 : (uint64_t)(x + 0.5);
-}
-
 /* Marks the nodes to copy and their ancestors, then numbers them in order. */
 static uint32_t number_nodes(struct taker *t)
 {
@@ -591,62 +585,19 @@ static int take_threads(struct taker *t)
 	return 0;
 }
 
-/* For a C function or a collection, the node of the Python function that it belongs to; else node itself. */
-static uint32_t caller_of(const struct profile *p, uint32_t node)
+/* Per node: itself; of a C function or a collection, the Python function's node */
+static void find_callers(const struct profile *p, uint32_t *callers)
 {
 	const struct calltree *tree = &p->rb.tree;
 
-	while (tree->parents[node] != NODE_NONE && tree->nodes[node].func != SNAPSHOT_NONE &&
-	       (funcs_is_native(&p->codes.funcs, tree->nodes[node].func) ||
-		func_is_gc(tree->nodes[node].func)))
-		node = tree->parents[node];
-	return node;
-}
+	/* Parents come first. */
+	for (uint32_t i = 0; i < tree->n; i++) {
+		const uint32_t func = tree->nodes[i].func, parent = tree->parents[i];
+		const bool belongs = parent != NODE_NONE && func != SNAPSHOT_NONE &&
+				     (funcs_is_native(&p->codes.funcs, func) || func_is_gc(func));
 
-/* What samples stand for outside of light stretches, of which the open one may be one. */
-static double sampled_ns(const struct profile *p, const struct evidence_node *n)
-{
-	return (double)n->samples + (is_light(p) ? 0 : (double)n->within);
-}
-
-/*
- * Samples show Python functions only. Windows show how the time of a function is divided between itself and the
- * C functions that it calls. Sums up what both show of each function; the last row is outside Python.
- */
-static int divide_samples(const struct taker *t, double *own, struct calls_row *rows)
-{
-	const struct profile *p = t->p;
-	const struct calltree *tree = &p->rb.tree;
-	const uint32_t nfuncs = p->codes.funcs.n;
-	_cleanup_free_ double *group = calloc((size_t)p->evidence.n + 1, sizeof(*group));
-
-	if (!group)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < p->evidence.n; i++) {
-		const struct evidence_node *n = &p->evidence.nodes[i];
-		const uint32_t at = caller_of(p, i), func = tree->nodes[at].func;
-		struct calls_row *row = &rows[func == SNAPSHOT_NONE ? nfuncs : func];
-
-		own[i] = fmax(0, n->cpu - p->accuracy.times * n->taken);
-		group[at] += own[i];
-		row->cpu += n->cpu;
-		row->taken += n->taken;
-		row->intervals += n->calls;
-		row->samples += sampled_ns(p, n);
-		if (tree->parents[i] != NODE_NONE) {
-			const uint32_t caller = tree->nodes[caller_of(p, tree->parents[i])].func;
-
-			rows[caller == SNAPSHOT_NONE ? nfuncs : caller].intervals += n->calls;
-		}
+		callers[i] = belongs ? callers[parent] : i;
 	}
-	for (uint32_t i = p->evidence.n; i-- > 0;) {
-		const uint32_t at = caller_of(p, i);
-		const struct evidence_node *n = &p->evidence.nodes[at];
-		const double ns = sampled_ns(p, n);
-
-		own[i] = group[at] > 0 ? ns * own[i] / group[at] : i == at ? ns : 0;
-	}
-	return 0;
 }
 
 /* All targets have room if one needs it. */
@@ -664,45 +615,35 @@ static int reserve_rest(struct taker *t)
 	return s->rest && s->wholes ? 0 : -ENOMEM;
 }
 
-static struct snapshot_rest rest_of(const struct taker *t, uint32_t i, double own)
-{
-	const struct evidence *e = &t->p->evidence;
-	const struct evidence_node none = {.calls = 0}, *n = i < e->n ? &e->nodes[i] : &none;
-	const struct calltree *tree = &t->p->rb.tree;
-	const bool heavy = t->p->stretch && !is_light(t->p); /* the open stretch */
-
-	return (struct snapshot_rest){
-		.calls = rounded(t->calls.factor * n->calls) + n->heavy.calls +
-			 (heavy ? tree->nodes[i].calls : 0),
-		.yields = rounded(t->calls.factor * n->yields) + n->heavy.yields +
-			  (heavy ? tree->yields[i] : 0),
-		.cpu = (uint64_t)own,
-	};
-}
-
 /* What was not traced as it is: samples, and calls from windows; and calls without the times that they had. */
 static int take_rest(struct taker *t, struct snapshot_target *target)
 {
 	const struct profile *p = t->p;
-	const struct evidence *e = &p->evidence;
-	const size_t nrows = (size_t)p->codes.funcs.n + 1;
-	_cleanup_free_ double *own = calloc((size_t)e->n + 1, sizeof(*own));
-	_cleanup_free_ struct calls_row *rows = calloc(nrows, sizeof(*rows));
+	const struct calltree *tree = &p->rb.tree;
+	_cleanup_free_ uint32_t *callers = none_array(tree->n);
+	_cleanup_(rest_deinit) struct rest rest = {0};
+	const struct rest_given given = {
+		.e = &p->evidence,
+		.tree = tree,
+		.callers = callers,
+		.nfuncs = p->codes.funcs.n,
+		.stretch = p->stretch,
+		.light = is_light(p),
+		.hit_ns = cost_enter(&target->cost) / p->accuracy.times,
+		.times = p->accuracy.times,
+		.error = p->accuracy.error,
+		.period_ns = (double)target->estimate.period_ns,
+	};
 
-	if (!own || !rows || divide_samples(t, own, rows) < 0)
+	if (!callers)
 		return -ENOMEM;
-	t->calls =
-		calls_estimate(e, &(struct calls_given){
-					  .rows = rows,
-					  .n = nrows,
-					  .hit_ns = cost_enter(&target->cost) / p->accuracy.times,
-					  .times = p->accuracy.times,
-					  .error = p->accuracy.error,
-					  .period_ns = (double)target->estimate.period_ns,
-				  });
-	for (uint32_t i = 0; i < p->rb.tree.n; i++)
+	find_callers(p, callers);
+	if (rest_solve(&given, &rest) < 0)
+		return -ENOMEM;
+	t->calls = rest.calls;
+	for (uint32_t i = 0; i < tree->n; i++)
 		if (t->node_map[i] != SNAPSHOT_NONE)
-			t->s->rest[t->node_map[i]] = rest_of(t, i, i < e->n ? own[i] : 0);
+			t->s->rest[t->node_map[i]] = rest_of(&given, &rest, i);
 	for (uint32_t i = 0; i < p->wholes.n; i++)
 		if (t->node_map[i] != SNAPSHOT_NONE)
 			t->s->wholes[t->node_map[i]] = p->wholes.v[i].sums;
