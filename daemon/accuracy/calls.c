@@ -109,22 +109,19 @@ double calls_factor_by_marks(const struct evidence *e, double *ret_error, double
 
 /* ---- by samples ---- */
 
-/* The program's own time in windows, undisturbed, and its variance */
-static double own_of(const struct calls_row *r, const struct calls_given *g, double *ret_variance)
+struct calls_own calls_own(const struct calls_row *r, const struct calls_given *g)
 {
 	const double hit = g->times * g->hit_ns, taken = g->times * r->taken, n = r->intervals;
-	const double each = cost_each(hit) * n;
-	const double left = fmax(0, r->cpu - taken);
-	const double own = cost_undisturbed(cost_cold(hit), n, fmax(left - each, 0), 1);
+	const double left = r->cpu - taken - cost_each(hit) * n;
+	const double own = left > 0 ? cost_undisturbed(cost_cold(hit), n, left, 1) : left;
+	const double slowdown = fmax(0, left) - fmax(0, own);
 
-	/*
-	 * See cost.h: all of that may be wrong. Of short intervals, `own` is less wrong than what is left; but as the
-	 * cost of hits is wrong everywhere in the same direction, they are not to decide.
-	 */
-	*ret_variance = square(hypot(COST_APART, g->error) * taken) +
-			square(COST_DIFFER * (left - own)) +
-			square(cost_cold_error(cost_cold(hit), n, own));
-	return own;
+	return (struct calls_own){
+		.ns = own,
+		.error = hypot(hypot(COST_APART * taken, COST_DIFFER * slowdown),
+			       cost_cold_error(cost_cold(hit), n, fmax(0, own))),
+		.common = hypot(g->error * taken, COST_DIFFER * slowdown),
+	};
 }
 
 static struct calls_estimate by_samples(const struct evidence *e, const struct calls_given *g)
@@ -138,17 +135,19 @@ static struct calls_estimate by_samples(const struct evidence *e, const struct c
 		n = 0;
 		for (size_t i = 0; i < g->n; i++) {
 			const struct calls_row *r = &g->rows[i];
-			double of_own, own = own_of(r, g, &of_own), v;
+			const struct calls_own o = calls_own(r, g);
+			const double own = fmax(0, o.ns);
+			double v;
 
 			if (own <= 0 && r->samples <= 0)
 				continue;
 			/* A function without samples has an error, too. */
 			v = (fmax(r->samples, factor * own) / 2 + g->period_ns) * g->period_ns +
-			    square(factor) * of_own;
+			    square(factor * o.error);
 			above += own * r->samples / v;
 			below += own * own / v;
 			misfit += square(r->samples - factor * own) / v;
-			common += own * sqrt(of_own) / v;
+			common += own * o.common / v;
 			n++;
 		}
 		if (!(above > 0 && below > 0))
@@ -177,7 +176,8 @@ struct calls_estimate calls_estimate(const struct evidence *e, const struct call
 	return c;
 }
 
-double calls_variance(const struct evidence *e, const struct calls_estimate *c, uint32_t func)
+double calls_variance(const struct evidence *e, const struct calls_estimate *c, uint32_t func,
+		      double factor, double left)
 {
 	double var = windows_variance(e, func);
 
@@ -185,5 +185,5 @@ double calls_variance(const struct evidence *e, const struct calls_estimate *c, 
 		return -1;
 	if (c->by_marks)
 		var = residual_by_marks(e, &e->funcs[func].by_marks);
-	return square(c->factor) * (var + square(c->error * e->funcs[func].by_cpu.sum));
+	return square(factor) * (left * var + square(c->error * e->funcs[func].by_cpu.sum));
 }

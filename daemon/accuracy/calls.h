@@ -36,6 +36,13 @@ struct calls_given {
 };
 struct calls_estimate calls_estimate(const struct evidence *e, const struct calls_given *g);
 
+/* A row's own time in windows, undisturbed, and what is wrong about it; negative: its hits took less than measured. */
+struct calls_own {
+	double ns, error; /* of this row alone */
+	double common;	  /* of all rows in the same direction */
+};
+struct calls_own calls_own(const struct calls_row *r, const struct calls_given *g);
+
 /*
  * The factor by marks alone: instructions of the evaluator that are executed rarely, and so are counted all the
  * time (session/marks.h). If M marks were passed since then, and m of them in windows, weighted like their calls,
@@ -48,7 +55,11 @@ double calls_factor_by_marks(const struct evidence *e, double *ret_error, double
 /* The number of windows that show as much as those in which marks were counted; 0: none */
 double calls_windows_marked(const struct evidence *e);
 
-/* The variance of a function's calls; negative: unknown */
-double calls_variance(const struct evidence *e, const struct calls_estimate *c, uint32_t func);
+/*
+ * The variance of a function's calls; negative: unknown. factor: of its calls; left: the part of the variance between
+ * windows that is left when the samples of its contexts have been considered
+ */
+double calls_variance(const struct evidence *e, const struct calls_estimate *c, uint32_t func,
+		      double factor, double left);
 
 #endif

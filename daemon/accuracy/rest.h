@@ -29,8 +29,9 @@ struct rest_given {
 };
 
 struct rest {
-	double *cpu; /* ns per node of the evidence */
-	struct calls_estimate calls;
+	double *cpu;	  /* ns per node of the evidence */
+	double *factor;	  /* of its calls in windows, per node */
+	double *variance; /* of calls, per function; negative: unknown */
 };
 
 void rest_deinit(struct rest *r);

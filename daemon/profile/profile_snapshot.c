@@ -30,13 +30,14 @@ struct taker {
 	const char **strings; /* per string id; NULL: not copied yet */
 	struct coro_sums coros, greenlets; /* including running instances */
 	uint64_t waiting;		   /* columns of the reasons that threads wait for now */
-	struct calls_estimate calls;	   /* if traced in windows */
+	struct rest rest;		   /* if traced in windows */
 	uint32_t first;			   /* node of the snapshot */
 	struct waiting_shares shares;	   /* of threads that send no events */
 };
 
 static void taker_deinit(struct taker *t)
 {
+	rest_deinit(&t->rest);
 	free(t->coros.v);
 	free(t->greenlets.v);
 	free(t->inflight);
@@ -621,7 +622,6 @@ static int take_rest(struct taker *t, struct snapshot_target *target)
 	const struct profile *p = t->p;
 	const struct calltree *tree = &p->rb.tree;
 	_cleanup_free_ uint32_t *callers = none_array(tree->n);
-	_cleanup_(rest_deinit) struct rest rest = {0};
 	const struct rest_given given = {
 		.e = &p->evidence,
 		.tree = tree,
@@ -638,12 +638,11 @@ static int take_rest(struct taker *t, struct snapshot_target *target)
 	if (!callers)
 		return -ENOMEM;
 	find_callers(p, callers);
-	if (rest_solve(&given, &rest) < 0)
+	if (rest_solve(&given, &t->rest) < 0)
 		return -ENOMEM;
-	t->calls = rest.calls;
 	for (uint32_t i = 0; i < tree->n; i++)
 		if (t->node_map[i] != SNAPSHOT_NONE)
-			t->s->rest[t->node_map[i]] = rest_of(&given, &rest, i);
+			t->s->rest[t->node_map[i]] = rest_of(&given, &t->rest, i);
 	for (uint32_t i = 0; i < p->wholes.n; i++)
 		if (t->node_map[i] != SNAPSHOT_NONE)
 			t->s->wholes[t->node_map[i]] = p->wholes.v[i].sums;
@@ -694,7 +693,7 @@ static int take_errors(struct taker *t, struct snapshot_target *target, uint32_t
 	for (uint32_t i = 0; i < p->codes.funcs.n; i++) {
 		if (t->func_map[i] == SNAPSHOT_NONE)
 			continue;
-		variance[SNAPSHOT_CALLS] = calls_variance(&p->evidence, &t->calls, i);
+		variance[SNAPSHOT_CALLS] = t->rest.variance[i];
 		snapshot_add_variance(&t->s->funcs[t->func_map[i]], variance);
 	}
 	return profile_wait_errors(p, &t->shares, t->node_map, t->s, first_thread,

@@ -583,7 +583,7 @@ static int solve_limited(struct frozen *f)
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		s->rest[i] = rest_of(&f->given, &rest, i);
 	for (uint32_t i = 0; i < s->nfuncs && f->e.partial; i++)
-		s->funcs[i].variance[SNAPSHOT_CALLS] = calls_variance(&f->e, &rest.calls, i);
+		s->funcs[i].variance[SNAPSHOT_CALLS] = rest.variance[i];
 	return 0;
 }
 
