@@ -114,14 +114,14 @@ struct calls_own calls_own(const struct calls_row *r, const struct calls_given *
 	const double hit = g->times * g->hit_ns, taken = g->times * r->taken, n = r->intervals;
 	const double left = r->cpu - taken - cost_each(hit) * n;
 	const double own = left > 0 ? cost_undisturbed(cost_cold(hit), n, left, 1) : left;
-	const double slowdown = fmax(0, left) - fmax(0, own);
 
+	/*
+	 * See cost.h: all of that may be wrong. Of short intervals, `own` is less wrong than what is left; but as the
+	 * cost of hits is wrong everywhere in the same direction, they are not to decide.
+	 */
 	return (struct calls_own){
-		.ns = own,
-		.error = hypot(hypot(COST_APART * taken, COST_DIFFER * slowdown),
-			       cost_cold_error(cost_cold(hit), n, fmax(0, own))),
-		.common = hypot(g->error * taken, COST_DIFFER * slowdown),
-	};
+		own, hypot(hypot(hypot(COST_APART, g->error) * taken, COST_DIFFER * (left - own)),
+			   cost_cold_error(cost_cold(hit), n, fmax(0, own)))};
 }
 
 static struct calls_estimate by_samples(const struct evidence *e, const struct calls_given *g)
@@ -147,7 +147,7 @@ static struct calls_estimate by_samples(const struct evidence *e, const struct c
 			above += own * r->samples / v;
 			below += own * own / v;
 			misfit += square(r->samples - factor * own) / v;
-			common += own * o.common / v;
+			common += own * o.error / v;
 			n++;
 		}
 		if (!(above > 0 && below > 0))

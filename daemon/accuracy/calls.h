@@ -36,10 +36,9 @@ struct calls_given {
 };
 struct calls_estimate calls_estimate(const struct evidence *e, const struct calls_given *g);
 
-/* A row's own time in windows, undisturbed, and what is wrong about it; negative: its hits took less than measured. */
+/* A row's own time in windows, undisturbed, and its standard error; negative: hits took less than measured. */
 struct calls_own {
-	double ns, error; /* of this row alone */
-	double common;	  /* of all rows in the same direction */
+	double ns, error;
 };
 struct calls_own calls_own(const struct calls_row *r, const struct calls_given *g);
 

@@ -137,10 +137,14 @@ static void weigh(const struct rest_given *g, const struct calls_estimate *calls
 	}
 }
 
-/* The number of windows' calls and its factor are known per node; what is left of their variance, too. */
+/* Of a function's contexts, sums over their calls in windows */
+struct sums {
+	double calls, factor, left;
+};
+
 static void set_variances(const struct rest_given *g, const struct calls_estimate *calls,
 			  const struct context *v, const double *factor, double *variance,
-			  struct calls_own *sums)
+			  struct sums *sums)
 {
 	for (uint32_t i = 0; i < g->e->n; i++) {
 		const uint32_t func = g->tree->nodes[i].func;
@@ -148,16 +152,17 @@ static void set_variances(const struct rest_given *g, const struct calls_estimat
 
 		if (func == SNAPSHOT_NONE)
 			continue;
-		sums[func].ns += n;
-		sums[func].common += n * factor[i];
-		sums[func].error += n * v[i].left;
+		sums[func].calls += n;
+		sums[func].factor += n * factor[i];
+		sums[func].left += n * v[i].left;
 	}
 	for (uint32_t f = 0; f < g->nfuncs; f++) {
-		const bool seen = sums[f].ns > 0;
+		const struct sums *s = &sums[f];
 
-		variance[f] = calls_variance(g->e, calls, f,
-					     seen ? sums[f].common / sums[f].ns : calls->factor,
-					     seen ? sums[f].error / sums[f].ns : 1);
+		variance[f] =
+			s->calls > 0 ? calls_variance(g->e, calls, f, s->factor / s->calls,
+						      s->left / s->calls)
+				     : calls_variance(g->e, calls, f, calls->factor, 1);
 	}
 }
 
@@ -166,7 +171,7 @@ int rest_solve(const struct rest_given *g, struct rest *ret)
 	const size_t nnodes = (size_t)g->e->n + 1, nfuncs = (size_t)g->nfuncs + 1;
 	_cleanup_free_ struct calls_row *nodes = calloc(nnodes, sizeof(*nodes));
 	_cleanup_free_ struct calls_row *funcs = calloc(nfuncs, sizeof(*funcs));
-	_cleanup_free_ struct calls_own *sums = calloc(nfuncs, sizeof(*sums));
+	_cleanup_free_ struct sums *sums = calloc(nfuncs, sizeof(*sums));
 	_cleanup_free_ struct context *v = calloc(nnodes, sizeof(*v));
 	struct calls_given given = {
 		.n = nfuncs,

@@ -47,7 +47,7 @@
  * second of a limit of 10 % would be noticed. A whole window may take more, so that there is none for
  * WHOLE_APART times as long: it delays one request in some hundred.
  */
-#define STALL_NS      2.5e6
+#define STALL_NS      1.0e6
 #define WHOLE_APART   150.0
 #define WHOLE_NS      100e6 /* what its probes may take per CPU */
 #define LEAST_PER_S   2.0   /* for a share of at most SHARE_NS */
