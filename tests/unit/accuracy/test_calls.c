@@ -10,6 +10,12 @@
 #include "harness/evidence_rig.h"
 #include "harness/test.h"
 
+/* As if each context had this factor, and samples said nothing. */
+static double variance_of(const struct evidence *e, const struct calls_estimate *c, uint32_t func)
+{
+	return calls_variance(e, c, func, c->factor, 1);
+}
+
 /* Windows that represent `factor` times less CPU time than the target used */
 static struct evidence windows_of(double factor)
 {
@@ -145,7 +151,7 @@ Test(calls, nothing_known)
 	e.windows = 0;
 	c = calls_estimate(&e, &g);
 	cr_assert(c.factor == 0 && c.error == 0 && !c.by_marks);
-	cr_assert_eq(calls_variance(&e, &c, 0), -1);
+	cr_assert_eq(variance_of(&e, &c, 0), -1);
 	e.windows = 2;
 	g.n = 0;
 	cr_assert_eq(calls_estimate(&e, &g).factor, 0);
@@ -304,28 +310,28 @@ Test(calls, variance_by_hand)
 	evidence_rig_seen(&m, m.f, 7, 40);
 	evidence_rig_seen(&m, m.g, 3, 20);
 	evidence_rig_fold(&m, 1000, 1000, NULL, 1);
-	cr_assert_eq(calls_variance(&m.e, &twice, G), -1, "one window");
+	cr_assert_eq(variance_of(&m.e, &twice, G), -1, "one window");
 	evidence_rig_seen(&m, m.g, 1, 10);
 	evidence_rig_fold(&m, 2000, 1000, NULL, 1);
-	cr_assert_gt(calls_variance(&m.e, &twice, G), 0, "two are enough");
+	cr_assert_gt(variance_of(&m.e, &twice, G), 0, "two are enough");
 	evidence_rig_seen(&m, m.g, 1, 10);
 	evidence_rig_fold(&m, 0, 1000, NULL, 1);
 	evidence_rig_fold(&m, 2000, 1000, NULL, 1);
-	cr_assert_float_eq(calls_variance(&m.e, &twice, G), 39.2148278, 1e-6);
-	cr_assert_float_eq(calls_variance(&m.e, &unsure, G), 39.2148278 + 4 * 1.3 * 1.3, 1e-6);
-	cr_assert_eq(calls_variance(&m.e, &twice, FUNCS), -1, "none of the windows'");
-	cr_assert_eq(calls_variance(&m.e, &twice, H), 0, "it was not called");
-	cr_assert_eq(calls_variance(&m.e, &(struct calls_estimate){.factor = 0}, G), -1);
+	cr_assert_float_eq(variance_of(&m.e, &twice, G), 39.2148278, 1e-6);
+	cr_assert_float_eq(variance_of(&m.e, &unsure, G), 39.2148278 + 4 * 1.3 * 1.3, 1e-6);
+	cr_assert_eq(variance_of(&m.e, &twice, FUNCS), -1, "none of the windows'");
+	cr_assert_eq(variance_of(&m.e, &twice, H), 0, "it was not called");
+	cr_assert_eq(variance_of(&m.e, &(struct calls_estimate){.factor = 0}, G), -1);
 	/* If marks scale them, only their differences per mark count. */
 	e = marked();
 	marks.by_cpu.sum = 50;
 	e.funcs = &marks;
 	e.nfuncs = 1;
 	e.size = e.size2 = 1;
-	cr_assert_float_eq(calls_variance(&e, &by_marks, 0), 4 * (913.581293 + 5 * 5), 1e-4);
-	before = calls_variance(&m.e, &twice, G);
+	cr_assert_float_eq(variance_of(&e, &by_marks, 0), 4 * (913.581293 + 5 * 5), 1e-4);
+	before = variance_of(&m.e, &twice, G);
 	m.e.funcs[G].by_cpu.product *= 0.9;
-	cr_assert_gt(calls_variance(&m.e, &twice, G), before, "calls that go less with CPU time");
+	cr_assert_gt(variance_of(&m.e, &twice, G), before, "calls that go less with CPU time");
 	evidence_rig_deinit(&m);
 	check_no_leaks();
 }
@@ -378,7 +384,7 @@ Test(calls, right_on_average_and_within_their_errors)
 
 		sample(&m, 100);
 		calls = m.e.nodes[m.f].calls / (100 * 3000.0);
-		error = sqrt(calls_variance(&m.e, &as_weighted, F)) / (100 * 3000.0);
+		error = sqrt(variance_of(&m.e, &as_weighted, F)) / (100 * 3000.0);
 		sum += calls;
 		off += fabs(calls - 1) > 2 * error;
 		cr_assert(error > 0.05 && error < 0.3, "%.4f", error);
@@ -404,7 +410,7 @@ Test(calls, mostly_idle)
 		evidence_rig_seen(&m, m.f, i == 25 ? 100 : 0, i == 25 ? 1000000 : 0);
 		evidence_rig_fold(&m, 99000000, 1000000, NULL, 1);
 	}
-	error = sqrt(calls_variance(&m.e, &as_weighted, F));
+	error = sqrt(variance_of(&m.e, &as_weighted, F));
 	cr_assert(error > 0.3 * m.e.nodes[m.f].calls, "%f of %f", error, m.e.nodes[m.f].calls);
 	evidence_rig_deinit(&m);
 	check_no_leaks();
