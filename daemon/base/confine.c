@@ -2,27 +2,15 @@
 /* Parts of dropping privileges: see confine.h. */
 #include "base/confine.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/sanitizer.h"
-
 #define NOBODY 65534u
-
-int confine_calls(struct sock_filter *code, size_t n)
-{
-#if SANITIZER_ADDRESS || defined(__SANITIZE_THREAD__)
-	(void)code, (void)n;
-	return 0;
-#else
-	const struct sock_fprog prog = {.len = (unsigned short)n, .filter = code};
-
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0 ? -errno : 0;
-#endif
-}
 
 int confine_die_with(pid_t parent)
 {

@@ -4,15 +4,15 @@
  *
  * The inspector, which parses the target's files, runs as nobody, without capabilities, without the
  * memory that the daemon shares with the kernel (rings), and with a list of system calls that
- * cannot open anything. Calls that are not in the list fail with ENOSYS.
+ * cannot open anything (base/call_filter.c).
  */
 #include <errno.h>
 #include <linux/capability.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/call_filter.h"
 #include "base/confine.h"
 #include "base/sanitizer.h"
 #include "inspect/helper.h"
@@ -20,38 +20,6 @@
 
 #define MEMORY_MORE (UINT64_C(1536) << 20) /* bytes beyond the daemon's own mappings */
 #define FILES_MAX   32u
-
-/* clang-format off */
-static struct sock_filter inspector_calls[] = {
-	NATIVE_ONLY,
-	ALLOW(pread64), ALLOW(read), ALLOW(write), ALLOW(lseek), ALLOW(recvmsg), ALLOW(sendmsg),
-	ALLOW(close), ALLOW(dup), ALLOW(poll), ALLOW(fstat), ALLOW(newfstatat),
-	ALLOW(munmap), ALLOW(mremap), ALLOW(brk), ALLOW(madvise),
-	/* Private memory that is not executable */
-	IF(BPF_JEQ, SYS_mmap, 0, 6),
-	LOAD(args[2]),
-	IF(BPF_JSET, PROT_EXEC, 3, 0),
-	LOAD(args[3]),
-	IF(BPF_JSET, MAP_ANONYMOUS, 0, 1),
-	RETURN(SECCOMP_RET_ALLOW),
-	REFUSE(EPERM),
-	IF(BPF_JEQ, SYS_mprotect, 0, 4),
-	LOAD(args[2]),
-	IF(BPF_JSET, PROT_EXEC, 1, 0),
-	RETURN(SECCOMP_RET_ALLOW),
-	REFUSE(EPERM),
-	ALLOW(futex), ALLOW(clock_gettime), ALLOW(nanosleep), ALLOW(clock_nanosleep),
-	ALLOW(restart_syscall), ALLOW(rt_sigreturn), ALLOW(getpid), ALLOW(exit), ALLOW(exit_group),
-	REFUSE(ENOSYS),
-};
-
-static struct sock_filter opener_calls[] = {
-	NATIVE_ONLY,
-	ALLOW(openat), ALLOW(recvmsg), ALLOW(sendmsg), ALLOW(process_vm_readv), ALLOW(close),
-	ALLOW(poll), ALLOW(restart_syscall), ALLOW(exit), ALLOW(exit_group),
-	REFUSE(ENOSYS),
-};
-/* clang-format on */
 
 /*
  * Keeps the capabilities to open parts of any process: ptrace access, opening mapped files, and
@@ -105,8 +73,7 @@ int confine_opener(pid_t parent)
 		r = -errno;
 	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		r = -errno;
-	return r < 0 ? r
-		     : confine_calls(opener_calls, sizeof(opener_calls) / sizeof(*opener_calls));
+	return r < 0 ? r : call_filter_install(CALL_FILTER_OPENER);
 }
 
 int confine_inspector(pid_t parent)
@@ -127,7 +94,5 @@ int confine_inspector(pid_t parent)
 		r = confine_die_with(parent);
 	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		r = -errno;
-	return r < 0 ? r
-		     : confine_calls(inspector_calls,
-				     sizeof(inspector_calls) / sizeof(*inspector_calls));
+	return r < 0 ? r : call_filter_install(CALL_FILTER_INSPECTOR);
 }

@@ -37,6 +37,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/call_filter.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
@@ -211,7 +212,7 @@ static int enter_read_only(void)
 static int enter_places(const struct scratch_job *j, enum scratch_stage *at)
 {
 	*at = SCRATCH_ISOLATE;
-	/* no IPC namespace, as no IPC call is allowed (scratch_calls.c) */
+	/* no IPC namespace, as no IPC call is allowed (base/call_filter.c) */
 	if (unshare(CLONE_NEWPID | CLONE_NEWNET) < 0)
 		return -errno;
 	*at = SCRATCH_FILES;
@@ -261,7 +262,7 @@ static _Noreturn void become_interpreter(struct scratch_job *j, int alive)
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || poll(&p, 1, 0) != 0)
 		_exit(126);
-	if (!limit_all() || scratch_allow_calls() < 0)
+	if (!limit_all() || call_filter_install(CALL_FILTER_SCRATCH) < 0)
 		_exit(125);
 	(void)syscall(SYS_execveat, j->exe, "", j->argv, env, AT_EMPTY_PATH);
 	_exit(127);

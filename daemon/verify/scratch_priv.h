@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Private interface between the daemon's side of a scratch process (scratch.c), its keeper
- * (scratch_keep.c) and its system call filters (scratch_calls.c)
+ * (scratch_keep.c) and the filter of its threads (scratch_calls.c)
  */
 #ifndef PYPROF_VERIFY_SCRATCH_PRIV_H
 #define PYPROF_VERIFY_SCRATCH_PRIV_H
@@ -67,14 +67,10 @@ _Noreturn void scratch_keep(struct scratch_job *job);
 bool scratch_is_python(const char *path);
 
 /*
- * Permanent system call filters for this process and its children. Both return 0 or a negative
- * errno, and need no_new_privs.
- *
- * scratch_watch_threads: each start of a thread waits for an answer on *ret_listener.
- * scratch_allow_calls: only calls that an interpreter needs to start and compute are allowed.
+ * Installs a permanent filter in this process and its children, which needs no_new_privs: each start
+ * of a thread waits for an answer on *ret_listener. Returns 0 or a negative errno.
  */
 int scratch_watch_threads(int *ret_listener);
-int scratch_allow_calls(void);
 /* Answer one start of a thread. *started: number of those allowed; there is a small limit. */
 void scratch_answer_thread(int listener, unsigned int *started);
 
