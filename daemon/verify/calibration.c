@@ -2,27 +2,24 @@
 /* The helper process that measures probe costs: see calibration.h. */
 #include "verify/calibration.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/reaper.h"
+#include "base/helper.h"
 #include "probe/probe.h"
 #include "verify/cache.h"
 #include "verify/measure.h"
-#include "verify/separate.h"
 
 #define LIMIT_NS UINT64_C(8000000000)
 
 struct calibration {
 	unsigned int shares; /* owners in addition to the first */
-	pid_t helper;
-	int from;
+	struct helper helper;
 	bool done;
-	uint64_t deadline_ns;
-	struct cost cost;
+	struct cost cost, received;
 };
 
 /* Weight of a new measurement; number of initial measurements, and their time limit */
@@ -47,38 +44,31 @@ static struct cost learn_cost(const struct verify_opts *o)
 	return c;
 }
 
-static _Noreturn void helper_main(const struct verify_opts *o, pid_t parent, int out)
+static void run(struct helper_side *side)
 {
-	struct cost c;
-	ssize_t r;
+	const struct verify_opts *o = side->ctx;
+	struct cost c = learn_cost(o);
 
-	if (separate_begin(o, parent, out) < 0)
-		_exit(1);
-	c = learn_cost(o);
 	cache_store_cost(o, &c);
 	probe_end();
-	r = write(out, &c, sizeof(c));
-	_exit(r == sizeof(c) ? 0 : 1);
+	if (write(side->chan, &c, sizeof(c)) != sizeof(c))
+		_exit(1);
 }
 
 struct calibration *calibration_start(const struct verify_opts *opts)
 {
 	_cleanup_(calibration_freep) struct calibration *c = calloc(1, sizeof(*c));
-	pid_t self = getpid();
-	int ends[2];
+	const struct helper_opts ho = {
+		.flags = HELPER_STDIO,
+		.limit_ns = LIMIT_NS,
+		.fds = {opts->target ? opts->target->pidfd : -1},
+		.nfds = 1,
+	};
 
 	if (!c)
 		return NULL;
-	c->from = -1;
-	c->deadline_ns = clock_monotonic_ns() + LIMIT_NS;
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return NULL;
-	c->from = ends[0];
-	c->helper = fork();
-	if (c->helper == 0)
-		helper_main(opts, self, ends[1]);
-	close(ends[1]);
-	return c->helper > 0 ? TAKE_PTR(c) : NULL;
+	c->helper = HELPER_NONE;
+	return helper_start(&ho, run, (void *)opts, &c->helper) == 0 ? TAKE_PTR(c) : NULL;
 }
 
 struct calibration *calibration_share(struct calibration *c)
@@ -92,30 +82,28 @@ void calibration_free(struct calibration *c)
 {
 	if (!c || (c->shares && c->shares--))
 		return;
-	separate_end(&c->helper);
-	if (c->from >= 0)
-		close(c->from);
+	helper_end(&c->helper);
 	free(c);
 }
 
 bool calibration_wait(struct calibration *c, int ms)
 {
-	struct pollfd p = {.fd = c->from, .events = POLLIN};
-	struct cost cost;
+	struct pollfd p = {.fd = c->helper.fd, .events = POLLIN};
+	int r;
 
 	if (c->done)
 		return true;
-	if (poll(&p, 1, ms) <= 0 && clock_monotonic_ns() < c->deadline_ns)
+	(void)poll(&p, 1, ms);
+	r = helper_read(&c->helper, &c->received, sizeof(c->received));
+	if (r == -EINPROGRESS)
 		return false;
-	/* There is only one message, and it is smaller than PIPE_BUF. */
-	if (p.revents && read(c->from, &cost, sizeof(cost)) == sizeof(cost))
-		c->cost = cost;
 	c->done = true;
-	if (p.revents && c->helper > 0) {
-		reaper_await(c->helper, SEPARATE_END_MS); /* it is about to exit */
-		c->helper = 0;
+	if (r == 0) {
+		c->cost = c->received;
+		helper_leave(&c->helper); /* it is about to exit */
+	} else {
+		helper_end(&c->helper);
 	}
-	separate_end(&c->helper);
 	return true;
 }
 
