@@ -116,18 +116,6 @@ void reaper_end(pid_t child, int other, int ms)
 		(void)close(other);
 }
 
-void reaper_await(pid_t child, int ms)
-{
-	int fd = (int)syscall(SYS_pidfd_open, child, 0);
-
-	if (fd < 0) {
-		end_blind(child);
-		return;
-	}
-	(void)has_ended(fd, ms);
-	reap_or_keep(child, fd);
-}
-
 unsigned int reaper_pending(void)
 {
 	uint32_t left = 0;

@@ -26,10 +26,6 @@ void reaper_keep(pid_t child);
  */
 void reaper_end(pid_t child, int other, int ms);
 
-/* Wait up to ms for a child that ends by itself. If it still exists, leave it to later calls: it is
- * counted until it has ended, and not killed. */
-void reaper_await(pid_t child, int ms);
-
 /* Reap children that have ended meanwhile. Returns the number of those still pending. */
 unsigned int reaper_pending(void);
 

@@ -3,29 +3,24 @@
 #include "verify/offload.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/helper.h"
 #include "base/reaper.h"
 #include "base/utf8_clean.h"
 #include "probe/probe.h"
 #include "verify/scratch.h"
-#include "verify/separate.h"
 #include "verify/verify.h"
 
 /* Interval of checking whether the helper's own children have ended, ns */
 #define STUCK_CHECK_NS 100000000L
 
 struct offload {
-	pid_t helper; /* 0: it was given to the reaper */
-	int from;
-	uint64_t deadline_ns;
-	size_t have; /* bytes received */
+	struct helper helper;
 	unsigned char answer[sizeof(struct verify_result)];
 };
 
@@ -42,24 +37,21 @@ static void wait_for_stuck(void)
 		(void)nanosleep(&(struct timespec){.tv_nsec = STUCK_CHECK_NS}, NULL);
 }
 
-static _Noreturn void helper_main(const struct verify_opts *o, pid_t parent, int out)
+static void run(struct helper_side *side)
 {
+	const struct verify_opts *o = side->ctx;
 	struct verify_result v;
 
-	if (separate_begin(o, parent, out) < 0)
-		_exit(1);
 	if (offload_test_helper) {
-		offload_test_helper(o, out);
+		offload_test_helper(o, side->chan);
 		_exit(0);
 	}
 	memset(&v, 0, sizeof(v));
 	verify_run(o, &v);
 	probe_end();
-	/* one message, smaller than PIPE_BUF */
-	if (write(out, &v, sizeof(v)) != sizeof(v))
+	if (write(side->chan, &v, sizeof(v)) != sizeof(v))
 		_exit(1);
 	wait_for_stuck();
-	_exit(0);
 }
 
 /* ---- start and end ----------------------------------------------------------------------- */
@@ -67,25 +59,24 @@ static _Noreturn void helper_main(const struct verify_opts *o, pid_t parent, int
 int offload_start(const struct verify_opts *opts, struct offload **ret, struct diag *diag)
 {
 	_cleanup_(offload_freep) struct offload *o = calloc(1, sizeof(*o));
-	pid_t self = getpid();
-	int ends[2], r;
+	/* the target's pidfd, which shows that the pid was not used again */
+	const struct helper_opts ho = {
+		.flags = HELPER_STDIO,
+		.limit_ns = offload_limit_ns,
+		.fds = {opts->target ? opts->target->pidfd : -1},
+		.nfds = 1,
+	};
+	int r;
 
 	if (!o)
 		return diag_errno(diag, ENOMEM, "cannot start a process");
-	o->from = -1;
+	o->helper = HELPER_NONE;
 	r = reaper_check(SCRATCH_STUCK_MAX, diag);
 	if (r < 0)
 		return r;
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-		return diag_errno(diag, errno, "cannot start a process");
-	o->from = ends[0];
-	o->deadline_ns = clock_monotonic_ns() + offload_limit_ns;
-	o->helper = fork();
-	if (o->helper == 0)
-		helper_main(opts, self, ends[1]);
-	(void)close(ends[1]);
-	if (o->helper < 0)
-		return diag_errno(diag, errno, "cannot start a process");
+	r = helper_start(&ho, run, (void *)opts, &o->helper);
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot start a process");
 	*ret = TAKE_PTR(o);
 	return 0;
 }
@@ -94,39 +85,21 @@ void offload_free(struct offload *o)
 {
 	if (!o)
 		return;
-	separate_end(&o->helper);
-	closep(&o->from);
+	helper_end(&o->helper);
 	free(o);
 }
 
 int offload_fd(const struct offload *o)
 {
-	return o->from;
+	return o->helper.fd;
 }
 
 uint64_t offload_deadline(const struct offload *o)
 {
-	return o->deadline_ns;
+	return o->helper.deadline_ns;
 }
 
 /* ---- the answer -------------------------------------------------------------------------- */
-
-/* 0: it is complete; -EINPROGRESS; -EPIPE: the helper has ended before. */
-static int receive(struct offload *o)
-{
-	while (o->have < sizeof(o->answer)) {
-		ssize_t n = read(o->from, o->answer + o->have, sizeof(o->answer) - o->have);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return -EINPROGRESS;
-		if (n <= 0)
-			return -EPIPE;
-		o->have += (size_t)n;
-	}
-	return 0;
-}
 
 /* Is the byte at this offset of the answer a bool's? Other values must not be read as one. */
 static bool is_bool(const struct offload *o, size_t at)
@@ -172,31 +145,33 @@ static void not_run(struct verify_result *ret, const char *reason)
 	snprintf(ret->reason, sizeof(ret->reason), "%s", reason);
 }
 
-/* What to return for an answer that is complete, or for the error of receive(). True: it is right. */
+/* What to return for an answer that is complete, or for the error of receiving it. True: it is right. */
 static bool judge(const struct offload *o, int r, struct verify_result *ret)
 {
+	char ending[HELPER_ENDING], reason[sizeof(ret->reason)];
+
 	if (r == 0 && take_answer(o, ret))
 		return true;
 	if (r == 0)
 		not_run(ret, "the process of the self-test sent an invalid answer");
-	else if (r == -EINPROGRESS)
-		not_run(ret, "the process of the self-test timed out");
-	else
-		not_run(ret, "the process of the self-test was killed");
+	if (r == 0)
+		return false;
+	snprintf(reason, sizeof(reason), "the process of the self-test %s",
+		 helper_ending(&o->helper, ending));
+	not_run(ret, reason);
 	return false;
 }
 
 bool offload_poll(struct offload *o, struct verify_result *ret)
 {
-	int r = receive(o);
+	int r = helper_read(&o->helper, o->answer, sizeof(o->answer));
 
-	if (r == -EINPROGRESS && clock_monotonic_ns() < o->deadline_ns)
+	if (r == -EINPROGRESS)
 		return false;
-	if (judge(o, r, ret) && o->helper > 0) {
-		/* it ends by itself, or is counted: see wait_for_stuck() */
-		reaper_await(o->helper, SEPARATE_END_MS);
-		o->helper = 0;
-	}
-	separate_end(&o->helper);
+	/* it ends by itself, or is counted: see wait_for_stuck() */
+	if (judge(o, r, ret))
+		helper_leave(&o->helper);
+	else
+		helper_end(&o->helper);
 	return true;
 }
