@@ -46,11 +46,8 @@ struct scratch_job {
 	int root; /* the target's root directory, if it is not ours */
 	int mnt;  /* its mount namespace, likewise */
 	int in, out, null;
-	int leash;    /* socket to the daemon: carries struct scratch_report; closing it ends
-		       * both processes */
-	pid_t parent; /* pid of the keeper's parent */
-	bool drop;    /* change to uid and gid, which are not ours */
-	bool linked;  /* started by the dynamic linker: the keeper completes argv */
+	bool drop;   /* change to uid and gid, which are not ours */
+	bool linked; /* started by the dynamic linker: the keeper completes argv */
 	uid_t uid;
 	gid_t gid;
 	const struct scratch_group *group; /* borrowed */
@@ -60,8 +57,13 @@ struct scratch_job {
 	char origin[PATH_MAX + 32]; /* LD_ORIGIN_PATH=…, see become_interpreter() */
 };
 
-/* The keeper: forks the interpreter, reports, and supervises it. */
-_Noreturn void scratch_keep(struct scratch_job *job);
+/*
+ * The keeper: forks the interpreter, reports, and supervises it. Its context is a struct
+ * scratch_job; its channel carries a struct scratch_report, and the end of the channel ends both
+ * processes.
+ */
+struct helper_side;
+void scratch_keep(struct helper_side *side);
 
 /* Does the path's base name start like a Python interpreter's? */
 bool scratch_is_python(const char *path);
