@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Parts of dropping privileges in forked helper processes, for inspect/confine.c and
- * push/confine.c. Functions return 0 or a negative errno.
- */
+/* Dropping the privileges of a helper process, for good. */
 #ifndef PYPROF_BASE_CONFINE_H
 #define PYPROF_BASE_CONFINE_H
 
-#include <sys/resource.h>
-#include <sys/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/call_filter.h"
+
+struct confine {
+	enum call_filter calls;
+	uint64_t caps;	    /* capabilities to keep, as bits 1 << CAP_… */
+	bool own_user;	    /* become the user nobody, and lose all capabilities */
+	bool limits;	    /* no core files, no writing to files, and what follows: */
+	bool no_threads;    /* nor processes */
+	unsigned int files; /* descriptors */
+	uint64_t memory;    /* bytes beyond what is mapped now */
+};
 
 /*
- * Makes the kernel kill this process when its parent ends; detects a parent that has ended already.
+ * From now on this process is not dumpable, ends with its parent, whose pid is `parent`, has no way
+ * to gain privileges, and only these system calls. Returns 0 or a negative errno; -ESRCH: the parent
+ * has ended.
  */
-int confine_die_with(pid_t parent);
+int confine(const struct confine *c, int parent);
 
-/* Becomes the user nobody, without capabilities. */
-int confine_drop_capabilities(void);
-
-/* what: RLIMIT_… */
-int confine_limit(int what, rlim_t n);
+/* The capabilities in effect, as bits 1 << CAP_… */
+uint64_t confine_capabilities(void);
 
 #endif

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/reaper.h"
+#include "base/zygote.h"
 
 /* How long to wait for the end of a helper that has closed its channel, ms */
 #define ENDING_MS 20
@@ -86,6 +88,60 @@ int helper_start(const struct helper_opts *o, helper_fn run, void *ctx, struct h
 	ret->fd = TAKE_FD(ours);
 	set_deadline(ret, o->limit_ns);
 	return 0;
+}
+
+/* A file in memory: no limit of a socket's buffer applies, and the zygote need not read it. */
+static int write_job(const void *job, size_t size)
+{
+	_cleanup_close_ int fd = memfd_create("job", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	for (size_t n = 0; n < size;) {
+		ssize_t put = write(fd, (const char *)job + n, size - n);
+
+		if (put <= 0)
+			return put < 0 ? -errno : -EIO;
+		n += (size_t)put;
+	}
+	return TAKE_FD(fd);
+}
+
+int helper_start_anew(const struct helper_opts *o, helper_fn run, const void *job, size_t size,
+		      struct helper *ret)
+{
+	_cleanup_close_ int ours = -1, theirs = -1, file = -1;
+	int ends[2], r = open_channel(o->flags, ends);
+	pid_t pid;
+
+	*ret = HELPER_NONE;
+	if (r < 0)
+		return r;
+	ours = ends[0];
+	theirs = ends[1];
+	file = write_job(job, size);
+	pid = file < 0 ? file : zygote_fork(o, run, theirs, file, size);
+	if (pid < 0)
+		return pid;
+	ret->pid = pid;
+	ret->fd = TAKE_FD(ours);
+	set_deadline(ret, o->limit_ns);
+	return 0;
+}
+
+void helper_prepare(void)
+{
+	(void)zygote_start();
+}
+
+uintptr_t helper_number_of(void (*function)(void))
+{
+	return zygote_number_of(function);
+}
+
+void (*helper_function_of(uintptr_t number))(void)
+{
+	return zygote_function_of(number);
 }
 
 /* ---- answers ----------------------------------------------------------------------------- */

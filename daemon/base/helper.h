@@ -37,6 +37,21 @@ struct helper {
 int helper_start(const struct helper_opts *o, helper_fn run, void *ctx, struct helper *ret);
 
 /*
+ * The same for a helper that reads what strangers control: its memory has nothing of the daemon's
+ * but a copy of the job (size bytes), and is mapped elsewhere; see zygote.h. For the main thread
+ * only. run must be a function of this program.
+ */
+int helper_start_anew(const struct helper_opts *o, helper_fn run, const void *job, size_t size,
+		      struct helper *ret);
+
+/* Makes the first helper_start_anew() faster. It is best called while the process is small. */
+void helper_prepare(void);
+
+/* A function as a number that can be part of a job, and back. */
+uintptr_t helper_number_of(void (*function)(void));
+void (*helper_function_of(uintptr_t number))(void);
+
+/*
  * Receives a message of this size, whose beginning has been received by earlier calls with the same
  * arguments. Returns 0, and the next call begins the next message; -EINPROGRESS: not yet; -EPIPE:
  * the helper has ended before; -ETIMEDOUT: the deadline has passed.

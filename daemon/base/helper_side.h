@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The side of a helper process in the helper itself (private to base/helper.c). */
+/* The side of a helper process in the helper itself (private to base/helper.c and base/zygote.c). */
 #ifndef PYPROF_BASE_HELPER_SIDE_H
 #define PYPROF_BASE_HELPER_SIDE_H
 
@@ -34,7 +34,7 @@ struct helper_side {
 	int chan;	     /* to the daemon; readable when the daemon has ended */
 	int fds[HELPER_FDS]; /* those of the options, in this process */
 	pid_t parent;
-	/* ctx of helper_start(), as the fork has copied it */
+	/* helper_start(): ctx, as the fork has copied it. helper_start_anew(): a copy of the job. */
 	void *ctx;
 	size_t size; /* of the job */
 };
