@@ -6,8 +6,11 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <pwd.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -16,7 +19,19 @@
 #include "base/cleanup.h"
 #include "base/sanitizer.h"
 
-#define NOBODY 65534u
+/*
+ * The users of helpers: each has the one of its own pid, in a range that nothing else uses
+ * (systemd's list of ranges has no owner for it, and it is above what directory services assign).
+ * packaging/pyprofd.sysusers reserves it by its first user, whose entry may move it. Where another
+ * process or an entry has the user, the next such range is used.
+ */
+#define HELPER_USER "pyprofd-helper"
+#define FIRST_UID   0x7a000000u
+#define RANGE	    (1u << 22) /* as many as there can be pids */
+#define RANGES	    8u
+/* In a user namespace that lacks them: the part of the first 65536 that distributions do not use */
+#define SMALL_FIRST_UID 60578u
+#define SMALL_RANGE	606u
 
 /* ---- limits ------------------------------------------------------------------------------ */
 
@@ -70,17 +85,71 @@ static int set_limits(const struct confine *c)
 
 /* ---- user and capabilities --------------------------------------------------------------- */
 
-/* If ids cannot be changed, rely on the other restrictions. */
-static int become_other_user(void)
+/* The first user of the range. */
+static uid_t first_uid(FILE *passwd)
 {
+	uid_t first = FIRST_UID;
+
+	for (struct passwd *e; passwd && (e = fgetpwent(passwd));)
+		if (strcmp(e->pw_name, HELPER_USER) == 0)
+			first = e->pw_uid;
+	return first;
+}
+
+static bool has_entry(FILE *passwd, uid_t uid)
+{
+	bool has = false;
+
+	if (passwd)
+		rewind(passwd);
+	for (struct passwd *e; passwd && !has && (e = fgetpwent(passwd));)
+		has = e->pw_uid == uid;
+	return has;
+}
+
+static bool has_process(uid_t uid)
+{
+	errno = 0;
+	return getpriority(PRIO_USER, uid) != -1 || errno != ESRCH;
+}
+
+/* 0, or a negative errno: -EINVAL: this user namespace has no such user. */
+static int become(uid_t uid)
+{
+	if (setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+		return -errno;
+	return 0;
+}
+
+/* The i-th user that this process may become; another process has others. */
+static uid_t uid_of(uid_t first, uid_t pid, uint32_t i)
+{
+	if (i < RANGES)
+		return first + i * RANGE + pid;
+	return SMALL_FIRST_UID + (pid + (i - RANGES) * (1 + pid / SMALL_RANGE)) % SMALL_RANGE;
+}
+
+/*
+ * Only processes of the same user could send signals to this one, or change its limits. If ids
+ * cannot be changed, rely on the other restrictions.
+ */
+static int become_own_user(void)
+{
+	_cleanup_fclose_ FILE *passwd = fopen("/etc/passwd", "re");
+	const uid_t first = first_uid(passwd);
+	int r = -EINVAL;
+
 	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
 		(void)prctl(PR_CAPBSET_DROP,
 			    cap); /* needs CAP_SETPCAP, but execve() is not available anyway */
 	(void)setgroups(0, NULL);
-	if (setresgid(NOBODY, NOBODY, NOBODY) == 0 && setresuid(NOBODY, NOBODY, NOBODY) < 0 &&
-	    errno != EPERM && errno != EINVAL)
-		return -errno;
-	return 0;
+	for (uint32_t i = 0; r == -EINVAL && i < 2 * RANGES; i++) {
+		const uid_t uid = uid_of(first, (uid_t)getpid(), i);
+
+		if (!has_process(uid) && !has_entry(passwd, uid))
+			r = become(uid);
+	}
+	return r == -EPERM || r == -EINVAL ? 0 : r;
 }
 
 uint64_t confine_capabilities(void)
@@ -115,7 +184,7 @@ int confine(const struct confine *c, int parent)
 	if (r == 0 && c->limits)
 		r = set_limits(c);
 	if (r == 0 && c->own_user)
-		r = become_other_user();
+		r = become_own_user();
 	if (r == 0)
 		r = keep_capabilities(c->caps);
 	/* changing the user resets both */

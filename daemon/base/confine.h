@@ -11,7 +11,7 @@
 struct confine {
 	enum call_filter calls;
 	uint64_t caps;	    /* capabilities to keep, as bits 1 << CAP_… */
-	bool own_user;	    /* become the user nobody, and lose all capabilities */
+	bool own_user;	    /* become a user that has no other process, and lose all capabilities */
 	bool limits;	    /* no core files, no writing to files, and what follows: */
 	bool no_threads;    /* nor processes */
 	unsigned int files; /* descriptors */
