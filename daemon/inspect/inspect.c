@@ -4,6 +4,7 @@
 #include "inspect/inspect.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/stall_timeout.h"
 #include "base/reaper.h"
 #include "inspect/answer.h"
@@ -19,13 +21,19 @@
 #include "target/refusal.h"
 
 #define STUCK_MAX      16u  /* processes that could not be ended: then no more are started */
+#define RESTARTS_MAX   3u   /* of an inspector that was killed */
 #define CENSUS_WAIT_MS 2000 /* it pauses while the target collects garbage */
 
 uint64_t inspect_limit_ns = UINT64_C(10000000000);
 
 struct inspect {
 	struct helper inspector, opener;
-	pid_t tid; /* 0: inspecting a file */
+	struct inspect_job *job; /* owned */
+	int pidfd;		 /* the target's; -1: none */
+	unsigned int restarts;
+	bool can_return; /* a new inspector can answer questions without finding all again */
+	bool returning;	 /* it has been started, and has not compared the target with the job yet */
+	pid_t tid;	 /* 0: inspecting a file */
 	char *path;
 	uint64_t deadline_ns;
 	uint32_t seq;	  /* of the latest question */
@@ -180,8 +188,10 @@ static int fill_job(struct inspect_job *job, const struct inspect_opts *opts)
 	return 0;
 }
 
-static int launch(struct inspect *in, const struct inspect_job *job, int pidfd)
+static int launch(struct inspect *in)
 {
+	const struct inspect_job *job = in->job;
+
 	struct helper_opts inspector = {.name = "pyprofd-inspect", .nfds = 2},
 			   opener = {.name = "pyprofd-open", .nfds = 2};
 	int ask[2], r;
@@ -190,7 +200,7 @@ static int launch(struct inspect *in, const struct inspect_job *job, int pidfd)
 		return -errno;
 	opener.fds[INSPECT_ASK] = ask[1];
 	inspector.fds[INSPECT_ASK] = ask[0];
-	opener.fds[INSPECT_PIDFD] = inspector.fds[INSPECT_PIDFD] = pidfd;
+	opener.fds[INSPECT_PIDFD] = inspector.fds[INSPECT_PIDFD] = in->pidfd;
 	r = helper_start_anew(&opener, opener_run, job, sizeof(*job), &in->opener);
 	if (r == 0)
 		r = helper_start_anew(&inspector, inspector_run, job, sizeof(*job), &in->inspector);
@@ -202,12 +212,14 @@ static int launch(struct inspect *in, const struct inspect_job *job, int pidfd)
 int inspect_start(const struct inspect_opts *opts, struct inspect **ret, struct diag *diag)
 {
 	_cleanup_(inspect_freep) struct inspect *in = calloc(1, sizeof(*in));
-	_cleanup_free_ struct inspect_job *job = calloc(1, sizeof(*job));
 	int r;
 
-	if (in)
-		in->inspector = in->opener = HELPER_NONE;
-	if (!in || !job)
+	if (!in)
+		return diag_errno(diag, ENOMEM, "cannot inspect the target");
+	in->inspector = in->opener = HELPER_NONE;
+	in->pidfd = -1;
+	in->job = calloc(1, sizeof(*in->job));
+	if (!in->job)
 		return diag_errno(diag, ENOMEM, "cannot inspect the target");
 	r = reaper_check(STUCK_MAX, diag);
 	if (r < 0)
@@ -217,9 +229,13 @@ int inspect_start(const struct inspect_opts *opts, struct inspect **ret, struct 
 	in->path = opts->path ? strdup(opts->path) : NULL;
 	in->asked = true;
 	in->deadline_ns = clock_monotonic_ns() + inspect_limit_ns;
-	r = fill_job(job, opts);
+	r = fill_job(in->job, opts);
+	if (r == 0 && opts->target) {
+		in->pidfd = fcntl(opts->target->pidfd, F_DUPFD_CLOEXEC, 3);
+		r = in->pidfd < 0 ? -errno : 0;
+	}
 	if (r == 0)
-		r = launch(in, job, opts->target ? opts->target->pidfd : -1);
+		r = launch(in);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot start a helper process");
 	*ret = TAKE_PTR(in);
@@ -232,6 +248,8 @@ void inspect_free(struct inspect *in)
 		return;
 	helper_end(&in->inspector);
 	helper_end(&in->opener);
+	closep(&in->pidfd);
+	free(in->job);
 	free(in->path);
 	free(in->content);
 	free(in);
@@ -273,6 +291,49 @@ static bool is_crash(const char *ending)
 	return false;
 }
 
+/*
+ * Starts an inspector that was killed, by whomever, again: other than by a crash, that says nothing
+ * about the target. Returns false if it is not started.
+ */
+static bool restart(struct inspect *in)
+{
+	struct helper inspector = in->inspector, opener = in->opener;
+	char ending[HELPER_ENDING];
+	int r;
+
+	helper_ending(&inspector, ending);
+	if (strncmp(ending, "was killed", 10) != 0 || is_crash(ending) ||
+	    in->restarts == RESTARTS_MAX)
+		return false;
+	in->restarts++;
+	log_warning("process %d: the process that inspects it %s; it is started again",
+		    (int)in->tid, ending);
+	/* before the old ones are closed, so that no descriptor gets the same number */
+	in->inspector = in->opener = HELPER_NONE;
+	r = launch(in);
+	helper_end(&inspector);
+	helper_end(&opener);
+	in->seq = 0;
+	in->have = 0;
+	return r == 0;
+}
+
+/* What it found is in the job of the next one, which only has to compare the target with it. */
+static void prepare_return(struct inspect *in, const struct inspect_result *found)
+{
+	struct inspect_job *job = in->job;
+
+	in->can_return = found->exec_id && !job->details && in->tid;
+	if (!in->can_return || found->same)
+		return;
+	job->like = *found->python;
+	python_refined_get(&found->python->layout, job->refined);
+	job->like.layout.tag = NULL;
+	job->has_like = true;
+	job->like_exec_id = found->exec_id;
+	job->plan = job->breaks = job->check = false;
+}
+
 static int broken(const struct inspect *in, int err, struct diag *diag)
 {
 	char ending[HELPER_ENDING];
@@ -296,6 +357,8 @@ int inspect_poll(struct inspect *in, struct inspect_result *ret, struct diag *di
 {
 	int r = in->found || in->gone ? -EPIPE : take(in);
 
+	if (r == -EPIPE && !in->found && !in->gone && restart(in))
+		r = -EINPROGRESS;
 	if (r == -EINPROGRESS && clock_monotonic_ns() < in->deadline_ns)
 		return r;
 	if (r == 0 && in->head.question != QUESTION_FIND)
@@ -308,6 +371,8 @@ int inspect_poll(struct inspect *in, struct inspect_result *ret, struct diag *di
 	} else {
 		r = r == -EINPROGRESS ? too_late(diag) : broken(in, r, diag);
 	}
+	if (r == 0)
+		prepare_return(in, ret);
 	in->found = r == 0;
 	in->gone = r < 0;
 	return r;
@@ -364,6 +429,32 @@ int inspect_once(const struct inspect_opts *opts, struct inspect_result *ret, st
 }
 
 /* ---- questions --------------------------------------------------------------------------- */
+
+static bool begin_return(struct inspect *in)
+{
+	if (!in->can_return || in->returning || !restart(in))
+		return false;
+	in->returning = in->asked = true;
+	in->gone = false;
+	in->deadline_ns = clock_monotonic_ns() + inspect_limit_ns;
+	return true;
+}
+
+/* The new inspector can be asked if the target is still the same. -EBUSY: not known yet. */
+static int await_return(struct inspect *in)
+{
+	_cleanup_(inspect_result_deinit) struct inspect_result found = {0};
+	int r = take(in);
+
+	if (r == -EINPROGRESS && clock_monotonic_ns() < in->deadline_ns)
+		return -EBUSY;
+	if (r == 0)
+		r = answer_decode_find(in->content, in->head.size, in->tid, in->path, &found, NULL);
+	answered(in);
+	in->returning = false;
+	in->gone = r < 0 || !found.same;
+	return in->gone ? -ENOTCONN : 0;
+}
 
 /* Drop an answer that came after its timeout. */
 static int clear_channel(struct inspect *in)
@@ -446,11 +537,15 @@ static int ask(struct inspect *in, enum question what, uint64_t arg)
 	if (!in || !in->found || in->gone)
 		return -ENOTCONN;
 	reap_opener(in);
-	r = clear_channel(in);
+	r = in->returning ? await_return(in) : 0;
+	if (r == 0)
+		r = clear_channel(in);
 	if (r == 0)
 		r = send_question(in, what, arg);
 	if (r == 0)
 		r = await_answer(in, what);
+	if (r == -EPIPE && begin_return(in))
+		r = -EBUSY;
 	/* other questions will be repeated */
 	if ((r == -EBUSY || r == -ETIMEDOUT) && (what == QUESTION_STACKS || what == QUESTION_CODE))
 		in->late++;

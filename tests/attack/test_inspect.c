@@ -59,12 +59,6 @@ static void crash(int chan)
 	abort();
 }
 
-static void be_killed(int chan)
-{
-	(void)chan;
-	(void)raise(SIGKILL);
-}
-
 static void hang(int chan)
 {
 	(void)chan;
@@ -113,7 +107,6 @@ static void half(int chan)
 Test(inspect, crashes)
 {
 	attach_fails(crash, 5, "was killed by SIGSEGV");
-	attach_fails(be_killed, 1, "was killed by SIGKILL");
 }
 
 /* The process ends after its stacks were read: nothing is left that could be freed again. */
