@@ -3,7 +3,7 @@
  * Helper processes that inspect a target: they parse its files and maps, plan the probes, and read
  * its memory. The daemon itself does none of that.
  *
- * Each target has an inspector: a forked process without privileges, network and files, whose only
+ * Each target has an inspector: a process without privileges, network, files and secrets, whose only
  * system calls read, compute and send its answer. A second process, the opener, opens what the
  * inspector needs of the target; it keeps the capabilities for that, and parses nothing. Both may
  * block for ever (even after SIGKILL, if a file system's server does not respond) or send anything.
