@@ -23,20 +23,6 @@
 
 /* ---- start ------------------------------------------------------------------------------- */
 
-/* No signal may reach the helper before it has set its mask. */
-static pid_t fork_blocked(void)
-{
-	sigset_t all, before;
-	pid_t pid;
-
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = fork();
-	if (pid != 0)
-		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return pid < 0 ? -errno : pid;
-}
-
 static int open_channel(unsigned int flags, int ends[2])
 {
 	const int type = flags & HELPER_PACKETS ? SOCK_SEQPACKET : SOCK_STREAM;
@@ -58,18 +44,10 @@ static void set_deadline(struct helper *h, uint64_t limit_ns)
 	h->deadline_ns = limit_ns ? clock_monotonic_ns() + limit_ns : UINT64_MAX;
 }
 
-static _Noreturn void become_helper(const struct helper_opts *o, helper_fn run,
-				    struct helper_side *s)
-{
-	for (size_t i = 0; i < HELPER_FDS; i++)
-		s->fds[i] = i < o->nfds ? o->fds[i] : -1;
-	helper_side_run(o, s, run);
-}
-
 int helper_start(const struct helper_opts *o, helper_fn run, void *ctx, struct helper *ret)
 {
 	_cleanup_close_ int ours = -1, theirs = -1;
-	const pid_t parent = getpid();
+	struct helper_side side = {.ctx = ctx};
 	int ends[2], r = open_channel(o->flags, ends);
 	pid_t pid;
 
@@ -78,10 +56,10 @@ int helper_start(const struct helper_opts *o, helper_fn run, void *ctx, struct h
 		return r;
 	ours = ends[0];
 	theirs = ends[1];
-	pid = fork_blocked();
-	if (pid == 0)
-		become_helper(o, run,
-			      &(struct helper_side){.chan = theirs, .parent = parent, .ctx = ctx});
+	side.chan = theirs;
+	for (size_t i = 0; i < HELPER_FDS; i++)
+		side.fds[i] = i < o->nfds ? o->fds[i] : -1;
+	pid = helper_side_fork(o, &side, run);
 	if (pid < 0)
 		return pid;
 	ret->pid = pid;

@@ -104,3 +104,18 @@ _Noreturn void helper_side_run(const struct helper_opts *o, struct helper_side *
 	run(s);
 	_exit(0);
 }
+
+pid_t helper_side_fork(const struct helper_opts *o, struct helper_side *s, helper_fn run)
+{
+	sigset_t all, before;
+	pid_t pid;
+
+	s->parent = getpid();
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (pid == 0)
+		helper_side_run(o, s, run);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return pid < 0 ? -errno : pid;
+}

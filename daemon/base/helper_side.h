@@ -42,9 +42,15 @@ struct helper_side {
 typedef void (*helper_fn)(struct helper_side *s);
 
 /*
- * In the new process, with all signals blocked: sets up what the options say, calls run, and exits
- * with status 0; with 1 if the set-up fails.
+ * In the new process: sets up what the options say, calls run, and exits with status 0; with 1 if
+ * the set-up fails.
  */
 _Noreturn void helper_side_run(const struct helper_opts *o, struct helper_side *s, helper_fn run);
+
+/*
+ * Forks a process that does that; s->parent is set. No signal reaches it before its mask is set.
+ * Returns its pid or a negative errno.
+ */
+pid_t helper_side_fork(const struct helper_opts *o, struct helper_side *s, helper_fn run);
 
 #endif

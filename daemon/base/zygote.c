@@ -276,24 +276,9 @@ __attribute__((destructor)) static void end_at_exit(void)
 	zygote_end();
 }
 
-static pid_t fork_blocked(int requests)
-{
-	const pid_t parent = getpid();
-	sigset_t all, before;
-	pid_t pid;
-
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = fork();
-	if (pid == 0)
-		helper_side_run(&(struct helper_opts){.flags = 0},
-				&(struct helper_side){.chan = requests, .parent = parent}, execute);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return pid < 0 ? -errno : pid;
-}
-
 int zygote_start(void)
 {
+	struct helper_side side = {.fds = {-1, -1, -1, -1, -1, -1}};
 	int ends[2];
 	pid_t pid;
 
@@ -302,7 +287,8 @@ int zygote_start(void)
 	zygote_end();
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
-	pid = fork_blocked(ends[1]);
+	side.chan = ends[1];
+	pid = helper_side_fork(&(struct helper_opts){.flags = 0}, &side, execute);
 	(void)close(ends[1]);
 	if (pid < 0) {
 		(void)close(ends[0]);

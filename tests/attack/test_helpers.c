@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -391,6 +393,28 @@ Test(helpers, have_users_of_their_own)
 	check_user(inspector, "the inspector");
 	check_user(sender, "the sender");
 	cr_assert_neq(user_of(inspector), user_of(sender));
+	finish();
+}
+
+#define MOVED 1900000000u
+
+/* The first number of the range is that of the package's user. */
+Test(helpers, have_users_of_the_range_that_is_reserved)
+{
+	char passwd[128];
+	pid_t inspector;
+
+	assert_ok(unshare(CLONE_NEWNS));
+	assert_ok(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	dir = temp_dir_new();
+	put(in_dir(passwd, "passwd"),
+	    "root:x:0:0::/:/bin/sh\npyprofd-helper:x:1900000000:0::/:/\n");
+	assert_ok(chmod(passwd, 0444));
+	assert_ok(mount(passwd, "/etc/passwd", NULL, MS_BIND, NULL));
+	temp_dir_remove(dir);
+	launch();
+	inspector = await_helper("pyprofd-inspect", 0);
+	cr_assert_eq(user_of(inspector), MOVED + (uid_t)inspector);
 	finish();
 }
 

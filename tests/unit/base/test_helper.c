@@ -291,3 +291,120 @@ Test(helper, ends_are_not_waited_for)
 	cr_assert_eq(reaper_pending(), 0);
 	cr_assert_eq(poll(&p, 1, 0), 0);
 }
+
+/* ---- executed anew ---- */
+
+struct job {
+	uint32_t number;
+	uint64_t code; /* address of a function in the test's process */
+	char filler[300000];
+};
+
+struct anew {
+	uint32_t number;
+	size_t size;
+	pid_t parent;
+	bool knows, has_variable, is_elsewhere, given, last_byte;
+	unsigned int descriptors;
+};
+
+/* A secret of the test's process */
+static char known[16];
+
+static void examine(struct helper_side *s)
+{
+	const struct job *job = s->ctx;
+	struct anew a = {.number = job->number,
+			 .size = s->size,
+			 .parent = getppid(),
+			 .knows = known[0],
+			 .has_variable = getenv("PYPROF_TEST_SECRET"),
+			 .is_elsewhere = (uintptr_t)examine != job->code,
+			 .given = s->fds[0] < 0 && fcntl(s->fds[1], F_GETFD) >= 0,
+			 .last_byte = job->filler[sizeof(job->filler) - 1] == 'x'};
+
+	for (int fd = 3; fd < 256; fd++)
+		a.descriptors += fcntl(fd, F_GETFD) >= 0;
+	if (send(s->chan, &a, sizeof(a), 0) != sizeof(a))
+		_exit(1);
+	stay(s);
+}
+
+static struct anew start_anew(void)
+{
+	static struct job job = {.number = 4711};
+	const struct helper_opts o = {.fds = {-1, STDERR_FILENO}, .nfds = 2};
+	struct anew a;
+
+	job.code = (uintptr_t)examine;
+	job.filler[sizeof(job.filler) - 1] = 'x';
+	assert_ok(helper_start_anew(&o, examine, &job, sizeof(job), &h));
+	assert_ok(await(&a, sizeof(a)));
+	return a;
+}
+
+Test(helper, executed_anew_has_a_job_and_nothing_else)
+{
+	struct anew a;
+
+	memcpy(known, "secret", 7);
+	setenv("PYPROF_TEST_SECRET", "secret", 1);
+	a = start_anew();
+	cr_assert_eq(a.number, 4711);
+	cr_assert(a.size == sizeof(struct job) && a.last_byte);
+	cr_assert_eq(a.parent, getpid(), "it is a child of this process");
+	cr_assert(!a.knows && !a.has_variable && a.is_elsewhere && a.given);
+	cr_assert_eq(a.descriptors, 2, "%u", a.descriptors);
+	end();
+}
+
+/* The only child of this process */
+static pid_t child(void)
+{
+	char path[64];
+	int pid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	f = fopen(path, "re");
+	cr_assert(f && fscanf(f, "%d", &pid) == 1);
+	fclose(f);
+	return pid;
+}
+
+/* A zygote that was killed is replaced, also while it is asked. */
+Test(helper, the_zygote_is_replaced)
+{
+	siginfo_t info;
+	pid_t first, second;
+
+	start_anew();
+	end();
+	first = child();
+	assert_ok(kill(first, SIGKILL));
+	cr_assert_eq(waitid(P_PID, (id_t)first, &info, WEXITED | WNOWAIT), 0);
+	start_anew();
+	end();
+	second = child();
+	cr_assert(second != first);
+	check_no_leaks();
+}
+
+/* A forked process has a zygote of its own, which ends with it. */
+Test(helper, a_forked_process_has_its_own_zygote)
+{
+	pid_t mine, other, parent = getpid();
+	int status = 0;
+
+	start_anew();
+	end();
+	mine = child();
+	other = fork();
+	if (other == 0)
+		_exit(start_anew().parent == getpid() && getpid() != parent ? 0 : 1);
+	cr_assert_eq(waitpid(other, &status, 0), other);
+	cr_assert_eq(status, 0);
+	cr_assert_eq(child(), mine);
+	start_anew();
+	end();
+}
