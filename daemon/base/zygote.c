@@ -57,6 +57,9 @@ void (*zygote_function_of(uintptr_t number))(void)
 	return number ? (void (*)(void))((uintptr_t)start_of_program + number) : NULL;
 }
 
+/* In the zygote and its helpers: the process that they work for. It may have ended. */
+static pid_t the_daemon;
+
 /* ---- in the helper ----------------------------------------------------------------------- */
 
 static void *read_job(int fd, size_t size)
@@ -77,7 +80,7 @@ static void *read_job(int fd, size_t size)
 
 static _Noreturn void become_helper(struct request *rq, const int *fds)
 {
-	struct helper_side s = {.chan = fds[0], .parent = getppid(), .size = rq->size};
+	struct helper_side s = {.chan = fds[0], .parent = the_daemon, .size = rq->size};
 	size_t next = 2;
 
 	for (size_t i = 0; i < HELPER_FDS; i++)
@@ -144,11 +147,12 @@ static bool is_expected(void)
 	socklen_t size = sizeof(peer), type_size = sizeof(int);
 	int type = 0;
 
+	the_daemon = getppid();
 	return getauxval(AT_SECURE) == 0 &&
 	       getsockopt(REQUESTS_FD, SOL_SOCKET, SO_TYPE, &type, &type_size) == 0 &&
 	       type == SOCK_SEQPACKET &&
 	       getsockopt(REQUESTS_FD, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       peer.pid == getppid();
+	       peer.pid == the_daemon;
 }
 
 /* What root gets by executing a file is more than what the daemon has. */
