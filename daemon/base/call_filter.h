@@ -18,8 +18,8 @@ enum call_filter {
 	CALL_FILTER_OPENER = 2,
 	/* Talks to a receiver (push/sender.c): libcurl, its TLS library and glibc's resolver. */
 	CALL_FILTER_SENDER = 4,
-	/* Runs a target's interpreter (verify/scratch.c): interpreters since 3.6, the start of glibc
-	 * and musl, and the script of the self-test. */
+	/* Runs a target's interpreter (verify/scratch.c): interpreters since 3.6, the start of
+	 * glibc and musl, and the script of the self-test. */
 	CALL_FILTER_SCRATCH = 8,
 };
 
@@ -30,7 +30,7 @@ enum call_filter {
  */
 int call_filter_install(enum call_filter of);
 
-/* Pure: writes the filter to out (room for max instructions) and returns its length; 0: too long. */
+/* Pure: writes the filter to out (max instructions) and returns its length; 0: too long. */
 #define CALL_FILTER_MAX 512
 size_t call_filter_compile(enum call_filter of, struct sock_filter *out, size_t max);
 

@@ -20,8 +20,8 @@ struct confine {
 
 /*
  * From now on this process is not dumpable, ends with its parent, whose pid is `parent`, has no way
- * to gain privileges, and only these system calls. Returns 0 or a negative errno; -ESRCH: the parent
- * has ended.
+ * to gain privileges, and only these system calls. Returns 0 or a negative errno; -ESRCH: the
+ * parent has ended.
  */
 int confine(const struct confine *c, int parent);
 

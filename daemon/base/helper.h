@@ -2,8 +2,8 @@
 /*
  * Helper processes: the only place of the daemon that forks.
  *
- * A helper has a channel to the daemon (a pair of sockets), the descriptors that it was given and no
- * others, and ends with the daemon. The daemon reads from the channel without blocking, with a
+ * A helper has a channel to the daemon (a pair of sockets), the descriptors that it was given and
+ * no others, and ends with the daemon. The daemon reads from the channel without blocking, with a
  * deadline, and does not wait for the end of a helper (reaper.h).
  *
  *	struct helper h;
@@ -64,8 +64,8 @@ void helper_end(struct helper *h);
 void helper_leave(struct helper *h);
 
 /*
- * How the helper ended, for a message: "was killed by SIGKILL", "ended with status 1", or, if it has
- * not ended, that its time is over. Waits a moment for its end; call it after an error of
+ * How the helper ended, for a message: "was killed by SIGKILL", "ended with status 1", or, if it
+ * has not ended, that its time is over. Waits a moment for its end; call it after an error of
  * helper_read() and before helper_end(). Returns out.
  */
 #define HELPER_ENDING 96u

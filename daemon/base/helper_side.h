@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The side of a helper process in the helper itself (private to base/helper.c and base/zygote.c). */
+/* A helper process's own side (private to base/helper.c and base/zygote.c). */
 #ifndef PYPROF_BASE_HELPER_SIDE_H
 #define PYPROF_BASE_HELPER_SIDE_H
 
@@ -15,7 +15,7 @@ enum helper_flag {
 	HELPER_STAYS = 2,   /* it does not end with its parent */
 	HELPER_SESSION = 4, /* it has a session of its own, and all signals are blocked */
 	HELPER_STDIO = 8,   /* it has the daemon's standard streams; else /dev/null */
-	/* It executes another program: no signal is blocked, and descriptors stay open until then. */
+	/* It executes another program: no signal is blocked, and descriptors are open until then. */
 	HELPER_EXECS = 16,
 };
 
@@ -34,7 +34,7 @@ struct helper_side {
 	int chan;	     /* to the daemon; readable when the daemon has ended */
 	int fds[HELPER_FDS]; /* those of the options, in this process */
 	pid_t parent;
-	/* helper_start(): ctx, as the fork has copied it. helper_start_anew(): a copy of the job. */
+	/* helper_start(): ctx, as the fork has copied it; helper_start_anew(): the job. */
 	void *ctx;
 	size_t size; /* of the job */
 };

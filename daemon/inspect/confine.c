@@ -2,8 +2,8 @@
 /*
  * Dropping the privileges of inspector and opener: see helper.h.
  *
- * The inspector, which parses the target's files, has a user of its own, no capabilities, and a list
- * of system calls that cannot open anything.
+ * The inspector, which parses the target's files, has a user of its own, no capabilities, and a
+ * list of system calls that cannot open anything.
  */
 #include <linux/capability.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #define BIT(cap)    (UINT64_C(1) << (cap))
 
 /*
- * To open parts of any process: ptrace access, opening mapped files, and reading other users' files.
+ * To open parts of any process: ptrace access, opening mapped files, reading other users' files.
  * For the second, uses CAP_SYS_ADMIN if the daemon does not have CAP_CHECKPOINT_RESTORE.
  */
 int confine_opener(pid_t parent)

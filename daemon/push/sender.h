@@ -19,8 +19,8 @@ struct sender_opts {
 };
 
 /*
- * Starts the process, executed anew: of the daemon's secrets it has only what it sends. Returns 0 or a
- * negative errno.
+ * Starts the process, executed anew: of the daemon's secrets it has only what it sends. Returns 0
+ * or a negative errno.
  */
 struct helper;
 int sender_start(const struct sender_opts *opts, struct helper *ret);

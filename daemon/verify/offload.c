@@ -145,7 +145,7 @@ static void not_run(struct verify_result *ret, const char *reason)
 	snprintf(ret->reason, sizeof(ret->reason), "%s", reason);
 }
 
-/* What to return for an answer that is complete, or for the error of receiving it. True: it is right. */
+/* What to return for a complete answer, or the error of receiving it. True: it is right. */
 static bool judge(const struct offload *o, int r, struct verify_result *ret)
 {
 	char ending[HELPER_ENDING], reason[sizeof(ret->reason)];

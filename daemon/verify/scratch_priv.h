@@ -69,8 +69,8 @@ void scratch_keep(struct helper_side *side);
 bool scratch_is_python(const char *path);
 
 /*
- * Installs a permanent filter in this process and its children, which needs no_new_privs: each start
- * of a thread waits for an answer on *ret_listener. Returns 0 or a negative errno.
+ * Installs a permanent filter in this process and its children, which needs no_new_privs: each
+ * start of a thread waits for an answer on *ret_listener. Returns 0 or a negative errno.
  */
 int scratch_watch_threads(int *ret_listener);
 /* Answer one start of a thread. *started: number of those allowed; there is a small limit. */
