@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/helper.h"
 #include "base/log.h"
 #include "base/sockpath.h"
 #include "client.h"
@@ -108,18 +109,25 @@ static void pass_socket(int fd)
 	unsetenv("LISTEN_FDNAMES");
 }
 
-static _Noreturn void run_child(const struct private_daemon *d, enum private_mode mode, int sock,
-				pid_t parent, char *const *argv)
+struct job {
+	const struct private_daemon *daemon;
+	enum private_mode mode;
+	int sock;
+	char *const *argv;
+};
+
+static void run_child(struct helper_side *side)
 {
-	sigset_t none;
+	const struct job *job = side->ctx;
+	const struct private_daemon *d = job->daemon;
+	const enum private_mode mode = job->mode;
 	int fd;
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
+	/* it writes its results before it ends */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent)
+	if (getppid() != side->parent)
 		_exit(NO_PROGRAM);
 	if (mode == PRIVATE_BACKGROUND) {
 		setsid();
@@ -128,9 +136,9 @@ static _Noreturn void run_child(const struct private_daemon *d, enum private_mod
 		dup2(fd, STDIN_FILENO);
 		dup2(fd, STDOUT_FILENO);
 	}
-	pass_socket(sock);
-	exec_beside(argv);
-	execvp(PROGRAM, argv);
+	pass_socket(job->sock);
+	exec_beside(job->argv);
+	execvp(PROGRAM, job->argv);
 	if (mode == PRIVATE_BACKGROUND)
 		_exit(NO_PROGRAM);
 	/* the status could be that of the program that pyprofd runs */
@@ -158,7 +166,8 @@ int private_start(struct private_daemon *d, enum private_mode mode, char *const 
 {
 	const char *argv[ARGS_MAX + 1];
 	_cleanup_close_ int sock = -1;
-	pid_t parent = getpid();
+	struct job job = {.daemon = d, .mode = mode};
+	struct helper h;
 	int r;
 
 	*d = (struct private_daemon){0};
@@ -174,16 +183,18 @@ int private_start(struct private_daemon *d, enum private_mode mode, char *const 
 		private_end(d);
 		return r;
 	}
-	d->pid = fork();
-	if (d->pid == 0)
-		run_child(d, mode, sock, parent, (char *const *)argv);
-	if (d->pid > 0)
-		return 0; /* only the daemon has the listening socket: once it ends, connecting
-			   * fails */
-	d->pid = 0;
-	r = diag_errno(diag, errno, "cannot start " PROGRAM);
-	private_end(d);
-	return r;
+	job.sock = sock;
+	job.argv = (char *const *)argv;
+	r = helper_start(&(struct helper_opts){.flags = HELPER_EXECS}, run_child, &job, &h);
+	if (r < 0) {
+		r = diag_errno(diag, -r, "cannot start " PROGRAM);
+		private_end(d);
+		return r;
+	}
+	/* Only the daemon has the listening socket: once it ends, connecting fails. */
+	d->pid = h.pid;
+	(void)close(h.fd);
+	return 0;
 }
 
 /* Get the last line of the daemon's log. */

@@ -15,11 +15,11 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/helper.h"
 
 #define FILE_MAX   ((size_t)16 << 20)
 #define DEADLINE_S 5
@@ -194,20 +194,32 @@ static bool send_all(int out, const void *data, size_t n)
 	return true;
 }
 
-static _Noreturn void run_child(const struct place *p, const char *name, int out, pid_t parent)
+/* What the child process is started with, besides the directories */
+struct job {
+	struct place place;
+	const char *name;
+};
+
+static void run_child(struct helper_side *side)
 {
+	struct job *job = side->ctx;
+	struct place *p = &job->place;
 	struct answer a = {0};
 	char buf[65536];
 	size_t left = FILE_MAX;
+	const int out = side->chan;
 	ssize_t n;
 	int fd, r = become(p);
+
+	p->dir = side->fds[0];
+	p->cwd = side->fds[1];
 
 	/* Not before: a change of user resets both. The user's processes must not reach this one. */
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
+	if (getppid() != side->parent)
 		_exit(1);
-	fd = r < 0 ? r : open_file(p, name);
+	fd = r < 0 ? r : open_file(p, job->name);
 	r = fd < 0 ? fd : check_file(fd, &a);
 	a.err = -r;
 	if (!send_all(out, &a, sizeof(a)) || r < 0)
@@ -217,7 +229,6 @@ static _Noreturn void run_child(const struct place *p, const char *name, int out
 			break;
 		left -= (size_t)n;
 	}
-	_exit(0);
 }
 
 /* ---- reading ---- */
@@ -253,24 +264,16 @@ static int receive(int fd, char **ret, size_t *ret_n)
 
 static int ask_child(struct source *src, const char *name, char **ret, size_t *ret_n)
 {
-	pid_t parent = getpid(), pid;
-	int fd[2], r;
+	struct job job = {.place = src->place, .name = name};
+	const struct helper_opts ho = {.fds = {src->place.dir, src->place.cwd}, .nfds = 2};
+	struct helper h;
+	int r = helper_start(&ho, run_child, &job, &h);
 
-	if (pipe2(fd, O_CLOEXEC) < 0)
-		return -errno;
-	pid = fork();
-	if (pid == 0)
-		run_child(&src->place, name, fd[1], parent);
-	r = pid < 0 ? -errno : 0;
-	(void)close(fd[1]);
-	if (r == 0)
-		r = receive(fd[0], ret, ret_n);
-	(void)close(fd[0]);
-	if (pid > 0) {
-		(void)kill(pid, SIGKILL);
-		/* A process that a file system blocks cannot be waited for. */
-		(void)waitpid(pid, NULL, r == -ETIMEDOUT ? WNOHANG : 0);
-	}
+	if (r < 0)
+		return r;
+	r = receive(h.fd, ret, ret_n);
+	/* A process that a file system blocks cannot be waited for. */
+	helper_end(&h);
 	return r;
 }
 

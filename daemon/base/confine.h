@@ -1,44 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Parts of dropping privileges in forked helper processes, for inspect/confine.c and
- * push/confine.c. Functions return 0 or a negative errno.
- */
+/* Dropping the privileges of a helper process, for good. */
 #ifndef PYPROF_BASE_CONFINE_H
 #define PYPROF_BASE_CONFINE_H
 
-#include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/types.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#define X32_BIT 0x40000000u
+#include "base/call_filter.h"
 
-/* A program's rows: the first is NATIVE_ONLY, the last REFUSE. IF skips n rows or m. */
-#define RETURN(action)	BPF_STMT(BPF_RET | BPF_K, (action))
-#define LOAD(field)	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
-#define IF(op, k, n, m) BPF_JUMP(BPF_JMP | (op) | BPF_K, (k), (n), (m))
-#define ALLOW(call)	IF(BPF_JEQ, SYS_##call, 0, 1), RETURN(SECCOMP_RET_ALLOW)
-#define REFUSE(err)	RETURN(SECCOMP_RET_ERRNO | (err))
-#define NATIVE_ONLY                                                                                \
-	LOAD(arch), IF(BPF_JEQ, AUDIT_ARCH_X86_64, 1, 0), RETURN(SECCOMP_RET_KILL_PROCESS),        \
-		LOAD(nr), IF(BPF_JGE, X32_BIT, 0, 1), RETURN(SECCOMP_RET_KILL_PROCESS)
-
-/* Does nothing in builds with sanitizers (tests only), which need other calls. */
-int confine_calls(struct sock_filter *code, size_t n);
+struct confine {
+	enum call_filter calls;
+	uint64_t caps;	    /* capabilities to keep, as bits 1 << CAP_… */
+	bool own_user;	    /* become a user that has no other process, and lose all capabilities */
+	bool limits;	    /* no core files, no writing to files, and what follows: */
+	bool no_threads;    /* nor processes */
+	unsigned int files; /* descriptors */
+	uint64_t memory;    /* bytes beyond what is mapped now */
+};
 
 /*
- * Makes the kernel kill this process when its parent ends; detects a parent that has ended already.
+ * From now on this process is not dumpable, ends with its parent, whose pid is `parent`, has no way
+ * to gain privileges, and only these system calls. Returns 0 or a negative errno; -ESRCH: the
+ * parent has ended.
  */
-int confine_die_with(pid_t parent);
+int confine(const struct confine *c, int parent);
 
-/* Becomes the user nobody, without capabilities. */
-int confine_drop_capabilities(void);
-
-/* what: RLIMIT_… */
-int confine_limit(int what, rlim_t n);
+/* The capabilities in effect, as bits 1 << CAP_… */
+uint64_t confine_capabilities(void);
 
 #endif

@@ -1,24 +1,42 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Ending child processes without unbounded waits: see reaper.h. */
+/* Reaping child processes without waiting: see reaper.h. */
 #include "base/reaper.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Callers stop starting children long before. Beyond this, an ended child stays a zombie. */
-#define PENDING_MAX 64u
+#include "base/array.h"
+#include "base/clock.h"
 
-static struct pending {
+struct pending {
 	pid_t child; /* 0: not a child of this process */
 	int pidfd;
-} pending[PENDING_MAX];
-static unsigned int npending;
-static pid_t owner; /* after a fork, the list belongs to the parent */
+	uint64_t since_ns; /* CLOCK_MONOTONIC */
+};
+
+/* After a fork, all of this is the parent's. */
+static struct {
+	pid_t owner;
+	struct pending *v;
+	uint32_t n, room;
+	int epoll; /* has all pidfds; -1: none */
+} list = {.epoll = -1};
+
+static void own_list(void)
+{
+	if (list.owner == getpid())
+		return;
+	list.owner = getpid();
+	list.n = 0;
+	list.epoll = -1;
+}
 
 static bool has_ended(int pidfd, int ms)
 {
@@ -27,14 +45,28 @@ static bool has_ended(int pidfd, int ms)
 	return poll(&p, 1, ms) > 0;
 }
 
+static void watch(int pidfd)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+
+	if (list.epoll >= 0)
+		(void)epoll_ctl(list.epoll, EPOLL_CTL_ADD, pidfd, &e);
+}
+
+/* Takes ownership of the pidfd. Without memory the child stays a zombie when it has ended. */
 static void keep(pid_t child, int pidfd)
 {
+	struct pending *v;
+
 	(void)reaper_pending();
-	owner = getpid();
-	if (npending < PENDING_MAX)
-		pending[npending++] = (struct pending){child, pidfd};
-	else
+	v = array_room(list.v, &list.room, list.n + 1, 16, sizeof(*v));
+	if (!v) {
 		(void)close(pidfd);
+		return;
+	}
+	list.v = v;
+	list.v[list.n++] = (struct pending){child, pidfd, clock_monotonic_ns()};
+	watch(pidfd);
 }
 
 /* Without a pidfd there is no wait with a timeout: kill it and try to reap it once. */
@@ -53,6 +85,16 @@ static void reap_or_keep(pid_t child, int pidfd)
 	} else {
 		keep(child, pidfd);
 	}
+}
+
+void reaper_keep(pid_t child)
+{
+	int fd = (int)syscall(SYS_pidfd_open, child, 0);
+
+	if (fd < 0)
+		end_blind(child);
+	else
+		reap_or_keep(child, fd);
 }
 
 void reaper_end(pid_t child, int other, int ms)
@@ -74,41 +116,45 @@ void reaper_end(pid_t child, int other, int ms)
 		(void)close(other);
 }
 
-void reaper_await(pid_t child, int ms)
-{
-	int fd = (int)syscall(SYS_pidfd_open, child, 0);
-
-	if (fd < 0) {
-		end_blind(child);
-		return;
-	}
-	(void)has_ended(fd, ms);
-	reap_or_keep(child, fd);
-}
-
 unsigned int reaper_pending(void)
 {
-	unsigned int left = 0;
+	uint32_t left = 0;
 
-	if (owner != getpid())
-		npending = 0;
-	for (unsigned int i = 0; i < npending; i++) {
-		if (!has_ended(pending[i].pidfd, 0)) {
-			pending[left++] = pending[i];
+	own_list();
+	for (uint32_t i = 0; i < list.n; i++) {
+		if (!has_ended(list.v[i].pidfd, 0)) {
+			list.v[left++] = list.v[i];
 			continue;
 		}
-		if (pending[i].child)
-			(void)waitpid(pending[i].child, NULL, WNOHANG);
-		(void)close(pending[i].pidfd);
+		if (list.v[i].child)
+			(void)waitpid(list.v[i].child, NULL, WNOHANG);
+		(void)close(list.v[i].pidfd);
 	}
-	npending = left;
+	list.n = left;
 	return left;
+}
+
+int reaper_fd(void)
+{
+	own_list();
+	if (list.epoll >= 0)
+		return list.epoll;
+	list.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (list.epoll < 0)
+		return -errno;
+	for (uint32_t i = 0; i < list.n; i++)
+		watch(list.v[i].pidfd);
+	return list.epoll;
 }
 
 int reaper_check(unsigned int max, struct diag *diag)
 {
-	const unsigned int n = reaper_pending();
+	const uint64_t now = clock_monotonic_ns();
+	unsigned int n = 0;
 
+	(void)reaper_pending();
+	for (uint32_t i = 0; i < list.n; i++)
+		n += now - list.v[i].since_ns >= REAPER_GRACE_MS * UINT64_C(1000000);
 	if (n < max)
 		return 0;
 	return diag_set(

@@ -3,12 +3,15 @@
 #ifndef PYPROF_INSPECT_HELPER_H
 #define PYPROF_INSPECT_HELPER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-struct inspect_opts;
+#include "base/helper.h"
+#include "python/python.h"
+#include "target/target.h"
 
 /*
  * A request of the inspector to the opener, one message each. The reply is an int32_t, 0 or a
@@ -24,11 +27,25 @@ struct opener_msg {
 };
 
 /*
- * Runs the process; does not return. Closes all other descriptors. parent: when the process with
- * this pid ends, this one ends.
+ * What both processes are started with, in addition to descriptors: one end of the socket between
+ * them (INSPECT_ASK) and the target's pidfd (INSPECT_PIDFD). Plain data, as it is sent to another
+ * process; answer_find.c sends layouts in the same way.
  */
-_Noreturn void opener_run(const struct inspect_opts *opts, int ask, pid_t parent);
-_Noreturn void inspector_run(const struct inspect_opts *opts, int chan, int ask, pid_t parent);
+#define INSPECT_ASK   0
+#define INSPECT_PIDFD 1
+struct inspect_job {
+	bool has_target, has_like, plan, breaks, check, details;
+	struct target target;
+	char path[PATH_MAX]; /* without a target */
+	struct python like;
+	uint16_t refined[PYTHON_REFINED]; /* of its layout */
+	uint64_t like_exec_id;
+	uintptr_t test_helper; /* helper_number_of(inspect_test_helper) */
+};
+
+/* The processes. Their context is a struct inspect_job. */
+void opener_run(struct helper_side *side);
+void inspector_run(struct helper_side *side);
 
 /*
  * Drops privileges, and finally all system calls that the process does not need. Returns 0 or a

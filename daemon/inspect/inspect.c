@@ -4,14 +4,15 @@
 #include "inspect/inspect.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/stall_timeout.h"
 #include "base/reaper.h"
 #include "inspect/answer.h"
@@ -19,16 +20,20 @@
 #include "target/proc.h"
 #include "target/refusal.h"
 
-#define STUCK_MAX      16u /* processes that could not be ended: then no more are started */
-#define END_MS	       20
+#define STUCK_MAX      16u  /* processes that could not be ended: then no more are started */
+#define RESTARTS_MAX   3u   /* of an inspector that was killed */
 #define CENSUS_WAIT_MS 2000 /* it pauses while the target collects garbage */
 
 uint64_t inspect_limit_ns = UINT64_C(10000000000);
 
 struct inspect {
-	pid_t inspector, opener;
-	int chan;
-	pid_t tid; /* 0: inspecting a file */
+	struct helper inspector, opener;
+	struct inspect_job *job; /* owned */
+	int pidfd;		 /* the target's; -1: none */
+	unsigned int restarts;
+	bool can_return; /* a new inspector can answer questions without finding all again */
+	bool returning;	 /* it has been started, and has not compared the target with the job yet */
+	pid_t tid;	 /* 0: inspecting a file */
 	char *path;
 	uint64_t deadline_ns;
 	uint32_t seq;	  /* of the latest question */
@@ -129,7 +134,7 @@ static int take(struct inspect *in)
 		} else {
 			to = (char *)&in->head + in->have;
 		}
-		r = recv(in->chan, to, want, MSG_DONTWAIT);
+		r = recv(in->inspector.fd, to, want, MSG_DONTWAIT);
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -149,52 +154,59 @@ static void answered(struct inspect *in)
 /* Wait up to ms for data. */
 static void wait_for(const struct inspect *in, int ms)
 {
-	struct pollfd p = {.fd = in->chan, .events = POLLIN};
+	struct pollfd p = {.fd = in->inspector.fd, .events = POLLIN};
 
 	(void)poll(&p, 1, ms);
 }
 
 /* ---- start and end ----------------------------------------------------------------------- */
 
-static pid_t fork_opener(const struct inspect_opts *opts, int ask)
+/* No address of the daemon may get into the job. */
+static int fill_job(struct inspect_job *job, const struct inspect_opts *opts)
 {
-	pid_t parent = getpid(), pid = fork();
-
-	if (pid == 0)
-		opener_run(opts, ask, parent);
-	return pid;
-}
-
-static pid_t fork_inspector(const struct inspect_opts *opts, int chan, int ask)
-{
-	pid_t parent = getpid(), pid = fork();
-
-	if (pid == 0)
-		inspector_run(opts, chan, ask, parent);
-	return pid;
-}
-
-static int launch(struct inspect *in, const struct inspect_opts *opts)
-{
-	int chan[2], ask[2], err = 0;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, chan) < 0)
-		return -errno;
-	in->chan = chan[0];
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ask) < 0) {
-		err = -errno;
-		(void)close(chan[1]);
-		return err;
+	if (opts->path && strlen(opts->path) >= sizeof(job->path))
+		return -ENAMETOOLONG;
+	job->plan = opts->plan;
+	job->breaks = opts->breaks;
+	job->check = opts->check;
+	job->details = opts->details;
+	job->has_target = opts->target;
+	if (opts->target)
+		job->target = *opts->target;
+	job->target.access = NULL;
+	if (opts->path)
+		memcpy(job->path, opts->path, strlen(opts->path) + 1);
+	job->has_like = opts->like;
+	job->like_exec_id = opts->like_exec_id;
+	if (opts->like) {
+		job->like = *opts->like;
+		python_refined_get(&opts->like->layout, job->refined);
+		job->like.image = NULL;
+		job->like.layout.tag = NULL;
 	}
-	in->opener = fork_opener(opts, ask[1]);
-	if (in->opener > 0)
-		in->inspector = fork_inspector(opts, chan[1], ask[0]);
-	if (in->opener < 0 || in->inspector < 0)
-		err = -errno;
-	(void)close(chan[1]);
+	job->test_helper = helper_number_of((void (*)(void))inspect_test_helper);
+	return 0;
+}
+
+static int launch(struct inspect *in)
+{
+	const struct inspect_job *job = in->job;
+
+	struct helper_opts inspector = {.name = "pyprofd-inspect", .nfds = 2},
+			   opener = {.name = "pyprofd-open", .nfds = 2};
+	int ask[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ask) < 0)
+		return -errno;
+	opener.fds[INSPECT_ASK] = ask[1];
+	inspector.fds[INSPECT_ASK] = ask[0];
+	opener.fds[INSPECT_PIDFD] = inspector.fds[INSPECT_PIDFD] = in->pidfd;
+	r = helper_start_anew(&opener, opener_run, job, sizeof(*job), &in->opener);
+	if (r == 0)
+		r = helper_start_anew(&inspector, inspector_run, job, sizeof(*job), &in->inspector);
 	(void)close(ask[0]);
 	(void)close(ask[1]);
-	return err;
+	return r;
 }
 
 int inspect_start(const struct inspect_opts *opts, struct inspect **ret, struct diag *diag)
@@ -204,7 +216,11 @@ int inspect_start(const struct inspect_opts *opts, struct inspect **ret, struct 
 
 	if (!in)
 		return diag_errno(diag, ENOMEM, "cannot inspect the target");
-	in->chan = -1;
+	in->inspector = in->opener = HELPER_NONE;
+	in->pidfd = -1;
+	in->job = calloc(1, sizeof(*in->job));
+	if (!in->job)
+		return diag_errno(diag, ENOMEM, "cannot inspect the target");
 	r = reaper_check(STUCK_MAX, diag);
 	if (r < 0)
 		return r;
@@ -213,32 +229,27 @@ int inspect_start(const struct inspect_opts *opts, struct inspect **ret, struct 
 	in->path = opts->path ? strdup(opts->path) : NULL;
 	in->asked = true;
 	in->deadline_ns = clock_monotonic_ns() + inspect_limit_ns;
-	r = launch(in, opts);
+	r = fill_job(in->job, opts);
+	if (r == 0 && opts->target) {
+		in->pidfd = fcntl(opts->target->pidfd, F_DUPFD_CLOEXEC, 3);
+		r = in->pidfd < 0 ? -errno : 0;
+	}
+	if (r == 0)
+		r = launch(in);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot start a helper process");
 	*ret = TAKE_PTR(in);
 	return 0;
 }
 
-static void end_processes(struct inspect *in)
-{
-	const pid_t pids[] = {in->inspector, in->opener};
-
-	for (int i = 0; i < 2; i++)
-		if (pids[i] > 0)
-			(void)kill(pids[i], SIGKILL);
-	for (int i = 0; i < 2; i++)
-		if (pids[i] > 0)
-			reaper_end(pids[i], -1, END_MS);
-	in->inspector = in->opener = 0;
-}
-
 void inspect_free(struct inspect *in)
 {
 	if (!in)
 		return;
-	end_processes(in);
-	closep(&in->chan);
+	helper_end(&in->inspector);
+	helper_end(&in->opener);
+	closep(&in->pidfd);
+	free(in->job);
 	free(in->path);
 	free(in->content);
 	free(in);
@@ -246,7 +257,7 @@ void inspect_free(struct inspect *in)
 
 int inspect_fd(const struct inspect *in)
 {
-	return in->chan;
+	return in->inspector.fd;
 }
 
 uint64_t inspect_deadline(const struct inspect *in)
@@ -269,17 +280,76 @@ static int too_late(struct diag *diag)
 			(double)inspect_limit_ns / 1e9);
 }
 
-static int broken(int err, struct diag *diag)
+/* A signal that a program gets for its own errors */
+static bool is_crash(const char *ending)
 {
+	static const char *const signals[] = {"SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE"};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (strstr(ending, signals[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Starts an inspector that was killed, by whomever, again: other than by a crash, that says nothing
+ * about the target. Returns false if it is not started.
+ */
+static bool restart(struct inspect *in)
+{
+	struct helper inspector = in->inspector, opener = in->opener;
+	char ending[HELPER_ENDING];
+	int r;
+
+	helper_ending(&inspector, ending);
+	if (strncmp(ending, "was killed", 10) != 0 || is_crash(ending) ||
+	    in->restarts == RESTARTS_MAX)
+		return false;
+	in->restarts++;
+	log_warning("process %d: the process that inspects it %s; it is started again",
+		    (int)in->tid, ending);
+	/* before the old ones are closed, so that no descriptor gets the same number */
+	in->inspector = in->opener = HELPER_NONE;
+	r = launch(in);
+	helper_end(&inspector);
+	helper_end(&opener);
+	in->seq = 0;
+	in->have = 0;
+	return r == 0;
+}
+
+/* What it found is in the job of the next one, which only has to compare the target with it. */
+static void prepare_return(struct inspect *in, const struct inspect_result *found)
+{
+	struct inspect_job *job = in->job;
+
+	in->can_return = found->exec_id && !job->details && in->tid;
+	if (!in->can_return || found->same)
+		return;
+	job->like = *found->python;
+	python_refined_get(&found->python->layout, job->refined);
+	job->like.layout.tag = NULL;
+	job->has_like = true;
+	job->like_exec_id = found->exec_id;
+	job->plan = job->breaks = job->check = false;
+}
+
+static int broken(const struct inspect *in, int err, struct diag *diag)
+{
+	char ending[HELPER_ENDING];
+
 	if (err == -EPROTO)
 		return diag_set(diag, err, PYP_EXIT_UNTRACEABLE,
 				"the target's files may be damaged or malicious",
 				"the process that inspects the target sent an invalid "
 				"answer");
-	if (err == -EPIPE)
+	if (err == -EPIPE && is_crash(helper_ending(&in->inspector, ending)))
 		return diag_set(diag, err, PYP_EXIT_UNTRACEABLE,
 				"the target's files may be damaged or malicious",
-				"the process that inspects the target has crashed");
+				"the process that inspects the target %s", ending);
+	if (err == -EPIPE)
+		return diag_set(diag, err, PYP_EXIT_FAILURE, "try again",
+				"the process that inspects the target %s", ending);
 	return diag_errno(diag, -err, "cannot inspect the target");
 }
 
@@ -287,6 +357,8 @@ int inspect_poll(struct inspect *in, struct inspect_result *ret, struct diag *di
 {
 	int r = in->found || in->gone ? -EPIPE : take(in);
 
+	if (r == -EPIPE && !in->found && !in->gone && restart(in))
+		r = -EINPROGRESS;
 	if (r == -EINPROGRESS && clock_monotonic_ns() < in->deadline_ns)
 		return r;
 	if (r == 0 && in->head.question != QUESTION_FIND)
@@ -297,8 +369,10 @@ int inspect_poll(struct inspect *in, struct inspect_result *ret, struct diag *di
 		if (r == -EPERM && in->tid > 0)
 			r = refusal_explain(in->tid, refusal_scope(), diag);
 	} else {
-		r = r == -EINPROGRESS ? too_late(diag) : broken(r, diag);
+		r = r == -EINPROGRESS ? too_late(diag) : broken(in, r, diag);
 	}
+	if (r == 0)
+		prepare_return(in, ret);
 	in->found = r == 0;
 	in->gone = r < 0;
 	return r;
@@ -356,6 +430,32 @@ int inspect_once(const struct inspect_opts *opts, struct inspect_result *ret, st
 
 /* ---- questions --------------------------------------------------------------------------- */
 
+static bool begin_return(struct inspect *in)
+{
+	if (!in->can_return || in->returning || !restart(in))
+		return false;
+	in->returning = in->asked = true;
+	in->gone = false;
+	in->deadline_ns = clock_monotonic_ns() + inspect_limit_ns;
+	return true;
+}
+
+/* The new inspector can be asked if the target is still the same. -EBUSY: not known yet. */
+static int await_return(struct inspect *in)
+{
+	_cleanup_(inspect_result_deinit) struct inspect_result found = {0};
+	int r = take(in);
+
+	if (r == -EINPROGRESS && clock_monotonic_ns() < in->deadline_ns)
+		return -EBUSY;
+	if (r == 0)
+		r = answer_decode_find(in->content, in->head.size, in->tid, in->path, &found, NULL);
+	answered(in);
+	in->returning = false;
+	in->gone = r < 0 || !found.same;
+	return in->gone ? -ENOTCONN : 0;
+}
+
 /* Drop an answer that came after its timeout. */
 static int clear_channel(struct inspect *in)
 {
@@ -375,7 +475,7 @@ static int send_question(struct inspect *in, enum question what, uint64_t arg)
 	const struct question_msg q = {.seq = ++in->seq, .question = (uint32_t)what, .arg = arg};
 
 	/* The inspector has read all earlier questions, so the buffer has room. */
-	if (send(in->chan, &q, sizeof(q), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(q)) {
+	if (send(in->inspector.fd, &q, sizeof(q), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(q)) {
 		in->gone = true;
 		return -EPIPE;
 	}
@@ -394,7 +494,7 @@ static bool process_runs(pid_t pid)
 /* If so, the machine is busy, rather than the processes blocked. */
 static bool is_running(const struct inspect *in)
 {
-	return process_runs(in->inspector) || process_runs(in->opener);
+	return process_runs(in->inspector.pid) || process_runs(in->opener.pid);
 }
 
 static int await_answer(struct inspect *in, enum question what)
@@ -425,8 +525,8 @@ static int await_answer(struct inspect *in, enum question what)
 /* The opener ends once everything is open. */
 static void reap_opener(struct inspect *in)
 {
-	if (in->opener > 0 && waitpid(in->opener, NULL, WNOHANG) == in->opener)
-		in->opener = 0;
+	if (in->opener.pid > 0 && waitpid(in->opener.pid, NULL, WNOHANG) == in->opener.pid)
+		in->opener.pid = 0;
 }
 
 /* Returns 0 if the answer is in in->content. */
@@ -437,11 +537,15 @@ static int ask(struct inspect *in, enum question what, uint64_t arg)
 	if (!in || !in->found || in->gone)
 		return -ENOTCONN;
 	reap_opener(in);
-	r = clear_channel(in);
+	r = in->returning ? await_return(in) : 0;
+	if (r == 0)
+		r = clear_channel(in);
 	if (r == 0)
 		r = send_question(in, what, arg);
 	if (r == 0)
 		r = await_answer(in, what);
+	if (r == -EPIPE && begin_return(in))
+		r = -EBUSY;
 	/* other questions will be repeated */
 	if ((r == -EBUSY || r == -ETIMEDOUT) && (what == QUESTION_STACKS || what == QUESTION_CODE))
 		in->late++;

@@ -3,12 +3,13 @@
  * Helper processes that inspect a target: they parse its files and maps, plan the probes, and read
  * its memory. The daemon itself does none of that.
  *
- * Each target has an inspector: a forked process without privileges, network and files, whose only
+ * Each target has an inspector: a process without privileges, network, files and secrets, whose only
  * system calls read, compute and send its answer. A second process, the opener, opens what the
  * inspector needs of the target; it keeps the capabilities for that, and parses nothing. Both may
  * block for ever (even after SIGKILL, if a file system's server does not respond) or send anything.
  * Therefore the daemon waits with a deadline and checks each answer (answer.h), and a failing
- * inspector is an error of one target only.
+ * inspector is an error of one target only. An inspector that is killed, other than by a crash, is
+ * started again.
  */
 #ifndef PYPROF_INSPECT_INSPECT_H
 #define PYPROF_INSPECT_INSPECT_H
@@ -105,7 +106,8 @@ int inspect_once(const struct inspect_opts *opts, struct inspect_result *ret, st
 /*
  * Questions to an inspector that has delivered its result. in may be NULL (-ENOTCONN). They wait at
  * most INSPECT_WAIT_MS (blocked) or INSPECT_RUN_MS (running), for a patient client as long as for a
- * census: -ETIMEDOUT. -EBUSY: an earlier question is unanswered. Other errors: those of the functions
+ * census: -ETIMEDOUT. -EBUSY: an earlier question is unanswered, or the inspector is being
+ * started again. Other errors: those of the functions
  * in python.h, or that the inspector has ended. An error leaves nothing to free.
  */
 int inspect_stacks(struct inspect *in, pid_t pid, struct python_stack **ret, size_t *n);

@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/descriptors.h"
 #include "inspect/answer.h"
 #include "inspect/breaks.h"
 #include "inspect/gils.h"
@@ -18,6 +17,7 @@
 #include "plan/gil.h"
 #include "plan/own_code.h"
 #include "python/lines.h"
+#include "target/deadline.h"
 
 /*
  * Files that are opened once, before the inspector may lose access or the target executes another
@@ -26,13 +26,14 @@
 #define KEPT (1u << TARGET_MAPS | 1u << TARGET_AUXV | 1u << TARGET_ENVIRON | 1u << TARGET_MEM)
 
 struct inspector {
-	const struct inspect_opts *opts;
+	const struct inspect_job *job;
+	const struct python *like; /* NULL: none */
 	int chan, ask;
 	int kept[TARGET_PARTS]; /* negative errno: cannot be opened */
 	struct target target;	/* with target.access set to access */
 	struct target_access access;
 	struct inspect_result found;
-	const struct python *python; /* found.python, or opts->like */
+	const struct python *python; /* found.python, or like */
 	struct answer_via via;
 };
 
@@ -147,8 +148,8 @@ static int discover_file(struct inspector *in, struct diag *diag)
 	int r;
 
 	if (fd < 0)
-		return diag_errno(diag, -fd, "cannot open '%s'", in->opts->path);
-	r = python_open_fd(fd, in->opts->path, &in->found.python, diag);
+		return diag_errno(diag, -fd, "cannot open '%s'", in->job->path);
+	r = python_open_fd(fd, in->job->path, &in->found.python, diag);
 	(void)close(fd);
 	return r;
 }
@@ -180,15 +181,15 @@ static int discover(struct inspector *in, struct diag *diag)
 	if (target_read_cmdline(t) == 0)
 		memcpy(f->cmdline, t->cmdline, sizeof(f->cmdline));
 	f->exec_id = target_exec_id(t);
-	f->same = in->opts->like && f->exec_id && f->exec_id == in->opts->like_exec_id;
+	f->same = in->like && f->exec_id && f->exec_id == in->job->like_exec_id;
 	if (f->same)
 		return 0;
 	r = python_discover(t, &f->python, diag);
 	if (r == 0)
 		r = take_via(in, diag);
-	if (r == 0 && in->opts->check)
+	if (r == 0 && in->job->check)
 		r = python_check(f->python, &in->access.memory, t->pid, diag);
-	if (r == 0 && in->opts->details)
+	if (r == 0 && in->job->details)
 		python_find_asyncio(t, f->python);
 	return r;
 }
@@ -200,7 +201,7 @@ static void find_breaks(struct inspector *in)
 	const struct python *py = f->python;
 	const struct memory *mem = &in->access.memory;
 	const struct image_segment *segments;
-	unsigned int n = in->opts->breaks ? image_segments(py->image, &segments) : 0;
+	unsigned int n = in->job->breaks ? image_segments(py->image, &segments) : 0;
 
 	f->site_breaks = breaks_at_sites(mem, &f->plan, py->bias);
 	for (unsigned int i = 0; i < n; i++) {
@@ -220,22 +221,22 @@ static void find_breaks(struct inspector *in)
 static int find(struct inspector *in, struct diag *diag)
 {
 	struct inspect_result *f = &in->found;
-	int r = in->opts->target ? discover(in, diag) : discover_file(in, diag);
+	int r = in->job->has_target ? discover(in, diag) : discover_file(in, diag);
 
 	if (r < 0)
 		return r;
-	in->python = f->same ? in->opts->like : f->python;
-	if (f->python && in->opts->plan)
+	in->python = f->same ? in->like : f->python;
+	if (f->python && in->job->plan)
 		f->plan_err =
 			plan_build(f->python->image, &f->python->layout, &f->plan, &f->plan_diag);
-	if (f->python && in->opts->plan)
+	if (f->python && in->job->plan)
 		(void)own_code_find(f->python->image, &f->python->layout, &f->plan,
 				    f->python->own_code);
 	if (f->python)
 		gil_find(f->python->image, &f->python->layout, &f->python->gil);
-	if (in->opts->target && f->python && in->opts->plan && !f->plan_err)
+	if (in->job->has_target && f->python && in->job->plan && !f->plan_err)
 		find_breaks(in);
-	if (in->opts->target)
+	if (in->job->has_target)
 		python_hidden(in->python, &in->access.memory, &in->target, &f->misses, f->warning,
 			      sizeof(f->warning));
 	return 0;
@@ -272,7 +273,7 @@ static bool send_found(struct inspector *in)
 		image_free(in->found.python->image);
 		in->found.python->image = NULL;
 	}
-	return in->opts->target;
+	return in->job->has_target;
 }
 
 static int answer_stacks(const struct inspector *in, bool dump, char **ret, size_t *ret_size)
@@ -430,20 +431,38 @@ static bool serve(struct inspector *in)
 	return send_answer(in->chan, &q, r < 0 ? r : 0, out, r < 0 ? 0 : size);
 }
 
-_Noreturn void inspector_run(const struct inspect_opts *opts, int chan, int ask, pid_t parent)
+/* The layout is the version's table, which is elsewhere in this process, with what was refined. */
+static bool take_like(struct inspect_job *job)
+{
+	struct python *py = &job->like;
+	const struct layout *table = layout_find_abi(py->major, py->minor, py->layout.abi);
+
+	py->image = NULL;
+	if (!table)
+		return false;
+	py->layout = *table;
+	return python_refined_set(&py->layout, job->refined) == 0;
+}
+
+void inspector_run(struct helper_side *side)
 {
 	static struct inspector in;
-	const int keep[] = {chan, ask, opts->target ? opts->target->pidfd : -1};
+	struct inspect_job *job = side->ctx;
 
-	in = (struct inspector){.opts = opts, .chan = chan, .ask = ask};
-	(void)descriptors_close_others(0, keep, 3);
-	if (confine_inspector(parent) < 0)
+	in = (struct inspector){.job = job, .chan = side->chan, .ask = side->fds[INSPECT_ASK]};
+	/* This process cannot start a thread, and the daemon waits with a deadline. */
+	deadline_off();
+	inspect_test_helper = (void (*)(int))helper_function_of(job->test_helper);
+	if (confine_inspector(side->parent) < 0)
 		_exit(1);
 	if (inspect_test_helper)
-		inspect_test_helper(chan);
+		inspect_test_helper(side->chan);
+	if (job->has_like && take_like(job))
+		in.like = &job->like;
 	in.access = (struct target_access){.open = open_part, .ctx = &in};
-	if (opts->target) {
-		in.target = *opts->target;
+	if (job->has_target) {
+		in.target = job->target;
+		in.target.pidfd = side->fds[INSPECT_PIDFD];
 		in.target.access = &in.access;
 	}
 	if (send_found(&in)) {
@@ -453,5 +472,4 @@ _Noreturn void inspector_run(const struct inspect_opts *opts, int chan, int ask,
 		while (serve(&in))
 			;
 	}
-	_exit(0);
 }

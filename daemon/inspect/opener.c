@@ -12,23 +12,22 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/descriptors.h"
 #include "inspect/helper.h"
-#include "inspect/inspect.h"
 
 struct opener {
-	const struct inspect_opts *opts;
-	int dirfd; /* /proc/TID */
+	const struct inspect_job *job;
+	const struct target *target; /* NULL: the file at job->path */
+	int dirfd;		     /* /proc/TID */
 	char bytes[OPENER_READ_MAX];
 };
 
 static int open_part(const struct opener *o, const struct opener_msg *m)
 {
-	const struct target *t = o->opts->target;
+	const struct target *t = o->target;
 	int fd;
 
 	if (m->part == OPENER_FILE && !t) {
-		fd = open(o->opts->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		fd = open(o->job->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		return fd < 0 ? -errno : fd;
 	}
 	if (!t || m->part >= TARGET_PARTS)
@@ -44,7 +43,7 @@ static int open_part(const struct opener *o, const struct opener_msg *m)
 
 static int read_memory(struct opener *o, const struct opener_msg *m)
 {
-	const struct target *t = o->opts->target;
+	const struct target *t = o->target;
 	struct iovec local = {o->bytes, m->n}, remote = {(void *)(uintptr_t)m->start, m->n};
 
 	if (!t || !m->n || m->n > sizeof(o->bytes))
@@ -95,21 +94,20 @@ static bool serve(struct opener *o, int ask)
 	return sent;
 }
 
-_Noreturn void opener_run(const struct inspect_opts *opts, int ask, pid_t parent)
+void opener_run(struct helper_side *side)
 {
-	static struct opener o;
-	const int keep[] = {ask, opts->target ? opts->target->pidfd : -1};
+	static struct opener o = {.dirfd = -1};
+	struct inspect_job *job = side->ctx;
 	char path[64];
 
-	o.opts = opts;
-	o.dirfd = -1;
-	(void)descriptors_close_others(0, keep, 2);
-	if (opts->target) {
-		snprintf(path, sizeof(path), "/proc/%d", opts->target->tid);
+	o.job = job;
+	if (job->has_target) {
+		job->target.pidfd = side->fds[INSPECT_PIDFD];
+		o.target = &job->target;
+		snprintf(path, sizeof(path), "/proc/%d", job->target.tid);
 		o.dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
-	if (confine_opener(parent) == 0)
-		while (serve(&o, ask))
+	if (confine_opener(side->parent) == 0)
+		while (serve(&o, side->fds[INSPECT_ASK]))
 			;
-	_exit(0);
 }

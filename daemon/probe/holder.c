@@ -16,13 +16,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/helper.h"
 #include "base/priority.h"
 #include "probe/uprobe_event.h"
 #include "probe/uprobe_multi.h"
@@ -30,7 +30,6 @@
 #include "pyprof/bpf_abi.h"
 
 #define STACK_BYTES (256u << 10)
-#define REQUESTS_FD 3
 
 enum what { HOLD_LINK, HOLD_EVENT, FIND_TRACERS };
 
@@ -200,7 +199,7 @@ union control {
 };
 
 /* Returns 0 and a job; -1 if the owner has ended. */
-static int receive(struct job *j)
+static int receive(int requests, struct job *j)
 {
 	union control control;
 	struct iovec iov = {&j->m, sizeof(j->m)};
@@ -211,7 +210,7 @@ static int receive(struct job *j)
 	struct cmsghdr *c;
 	int fds[DESCRIPTORS];
 
-	if (recvmsg(REQUESTS_FD, &msg, MSG_CMSG_CLOEXEC) != sizeof(j->m))
+	if (recvmsg(requests, &msg, MSG_CMSG_CLOEXEC) != sizeof(j->m))
 		return -1;
 	c = CMSG_FIRSTHDR(&msg);
 	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(fds)))
@@ -224,55 +223,32 @@ static int receive(struct job *j)
 	return 0;
 }
 
-/*
- * Closes the owner's descriptors in the holder, because pipes must reach their end when the owner
- * exits.
- */
-static int set_apart(int requests)
-{
-	int null;
-
-	(void)setsid();
-	(void)prctl(PR_SET_NAME, TRACERS_HOLDER);
-	if (dup2(requests, REQUESTS_FD) < 0 || close_range(REQUESTS_FD + 1, ~0u, 0) < 0)
-		return -1;
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (int fd = 0; fd < REQUESTS_FD; fd++)
-		if (null < 0 || dup2(null, fd) < 0)
-			close(fd);
-	return 0;
-}
-
-static _Noreturn void holder_main(int requests)
+static void holder_run(struct helper_side *side)
 {
 	struct job *j = NULL;
 
-	if (set_apart(requests) < 0)
-		_exit(1);
 	deadline_here();
-	while ((j = calloc(1, sizeof(*j))) && receive(j) == 0)
+	while ((j = calloc(1, sizeof(*j))) && receive(side->chan, j) == 0)
 		job_spawn(j);
 	/* This ends the streams of all attachments, which detaches them. */
-	close(REQUESTS_FD);
+	close(side->chan);
 	pthread_mutex_lock(&holder.lock);
 	while (holder.jobs)
 		pthread_cond_wait(&holder.changed, &holder.lock);
-	_exit(0);
 }
 
 /* ---- in the owner ------------------------------------------------------------------------ */
 
 static struct {
 	pid_t owner; /* a forked process needs its own holder */
-	pid_t pid;
-	int requests;
-} mine = {.requests = -1};
+	struct helper process;
+} mine = {.process = {.fd = -1}};
 
 static bool is_running(void)
 {
-	struct pollfd p = {.fd = mine.requests, .events = 0};
+	struct pollfd p = {.fd = mine.process.fd, .events = 0};
 
-	return mine.requests >= 0 && mine.owner == getpid() && poll(&p, 1, 0) == 0;
+	return mine.process.fd >= 0 && mine.owner == getpid() && poll(&p, 1, 0) == 0;
 }
 
 /*
@@ -281,49 +257,27 @@ static bool is_running(void)
  */
 static void forget_mine(void)
 {
-	if (mine.owner == getpid()) {
-		close(mine.requests);
-		(void)waitpid(mine.pid, NULL, WNOHANG);
-	}
-	mine.requests = -1;
+	if (mine.owner == getpid())
+		helper_leave(&mine.process);
+	mine.process = HELPER_NONE;
 	mine.owner = 0;
-}
-
-/* Blocks signals before the fork, so that no signal can end the holder at any moment. */
-static pid_t fork_holder(int requests)
-{
-	sigset_t all, old;
-	pid_t pid;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pid = fork();
-	if (pid == 0)
-		holder_main(requests);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return pid < 0 ? -errno : pid;
 }
 
 int holder_start(void)
 {
-	int ends[2];
-	pid_t pid;
+	const struct helper_opts ho = {.name = TRACERS_HOLDER,
+				       .flags = HELPER_PACKETS | HELPER_SESSION | HELPER_STAYS};
+	int r;
 
 	if (is_running())
 		return 0;
 	forget_mine();
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		return -errno;
-	pid = fork_holder(ends[1]);
-	close(ends[1]);
-	if (pid < 0) {
-		close(ends[0]);
-		return pid;
-	}
+	r = helper_start(&ho, holder_run, NULL, &mine.process);
+	if (r < 0)
+		return r;
 	mine.owner = getpid();
-	mine.pid = pid;
-	mine.requests = ends[0];
-	return 0;
+	/* A request waits for room. */
+	return fcntl(mine.process.fd, F_SETFL, 0) < 0 ? -errno : 0;
 }
 
 static int fill(struct message *m, const uint64_t *offsets, uint32_t n, pid_t pid)
@@ -342,11 +296,12 @@ void holder_end(void)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 
-	if (mine.requests < 0 || mine.owner != getpid())
+	if (mine.process.fd < 0 || mine.owner != getpid())
 		return;
-	close(TAKE_FD(mine.requests));
-	for (int i = 0; i < END_LIMIT_MS && waitpid(mine.pid, NULL, WNOHANG) == 0; i++)
+	close(TAKE_FD(mine.process.fd));
+	for (int i = 0; i < END_LIMIT_MS && waitpid(mine.process.pid, NULL, WNOHANG) == 0; i++)
 		(void)nanosleep(&pause, NULL);
+	mine.process = HELPER_NONE;
 	mine.owner = 0;
 }
 
@@ -371,7 +326,7 @@ static int send_request(struct message *m, int prog_fd, int file, int end)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(fds));
 	memcpy(CMSG_DATA(c), fds, sizeof(fds));
-	return sendmsg(mine.requests, &msg, MSG_NOSIGNAL) == sizeof(*m) ? 0 : -errno;
+	return sendmsg(mine.process.fd, &msg, MSG_NOSIGNAL) == sizeof(*m) ? 0 : -errno;
 }
 
 /* Signals that arrive meanwhile are handled or blocked, and the wait continues. */

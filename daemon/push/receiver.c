@@ -3,19 +3,17 @@
 #include "push/receiver.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <systemd/sd-event.h>
 
 #include "base/clock.h"
+#include "base/helper.h"
 #include "base/log.h"
-#include "base/reaper.h"
 #include "push/kinds.h"
 #include "push/sender.h"
 
-#define END_MS	     20
 #define GRACE_US     (10 * UINT64_C(1000000)) /* a sender's, after the timeout of its request */
 #define LOG_EVERY_NS (UINT64_C(60) * 1000000000)
 #define BATCH_BYTES  ((size_t)4 << 20)
@@ -28,8 +26,7 @@ struct receiver {
 	struct transport_secrets secrets;
 	struct push_queue queue;
 	struct push_backoff backoff;
-	pid_t pid; /* the sender's; 0: none */
-	int fd;	   /* its socket; -1: none */
+	struct helper sender;
 	struct sd_event_source *io;
 	struct sd_event_source *timer; /* the next attempt, or the sender's deadline */
 	struct sender_out out;
@@ -101,13 +98,7 @@ static void wait_and_retry(struct receiver *r, uint64_t retry_after_s)
 static void end_sender(struct receiver *r)
 {
 	r->io = sd_event_source_disable_unref(r->io);
-	closep(&r->fd);
-	r->fd = -1;
-	if (r->pid > 0) {
-		(void)kill(r->pid, SIGKILL);
-		reaper_end(r->pid, -1, END_MS);
-	}
-	r->pid = 0;
+	helper_end(&r->sender);
 }
 
 /* What it was sending may have arrived; it is sent again, with the same id. */
@@ -118,6 +109,15 @@ static void sender_failed(struct receiver *r, const char *why)
 	r->restarts++;
 	note_error(r, why);
 	wait_and_retry(r, 0);
+}
+
+/* How it ended is a part of the message. */
+static void sender_ended(struct receiver *r)
+{
+	char ending[HELPER_ENDING], why[HELPER_ENDING + 32];
+
+	snprintf(why, sizeof(why), "the sending process %s", helper_ending(&r->sender, ending));
+	sender_failed(r, why);
 }
 
 /* With a file that may have changed, the next sender reads it again. */
@@ -153,12 +153,12 @@ static void take_verdict(struct receiver *r, const struct push_verdict *v)
 
 static void go_on_writing(struct receiver *r)
 {
-	int err = sender_write(&r->out, r->fd);
+	int err = sender_write(&r->out, r->sender.fd);
 
 	if (err == 0)
 		(void)sd_event_source_set_io_events(r->io, EPOLLIN);
 	else if (err != -EAGAIN)
-		sender_failed(r, "the sending process has ended");
+		sender_ended(r);
 }
 
 static int on_io(struct sd_event_source *source, int fd, uint32_t events, void *userdata)
@@ -170,9 +170,10 @@ static int on_io(struct sd_event_source *source, int fd, uint32_t events, void *
 	/* A verdict that nothing was sent for is as invalid as a wrong one. */
 	if (err == 0 && r->queue.ntaken)
 		take_verdict(r, &r->in.verdict);
+	else if (err == -EPIPE)
+		sender_ended(r);
 	else if (err != -EAGAIN)
-		sender_failed(r, err == -EPIPE ? "the sending process has ended"
-					       : "the sending process sent an invalid answer");
+		sender_failed(r, "the sending process sent an invalid answer");
 	else if (events & EPOLLOUT)
 		go_on_writing(r);
 	if (receiver_idle(r))
@@ -202,12 +203,12 @@ static int start_sender(struct receiver *r)
 		.secrets = &r->secrets,
 		.max_bytes = r->queue.max_bytes,
 	};
-	int err = sender_start(&so, &r->pid, &r->fd);
+	int err = sender_start(&so, &r->sender);
 
 	if (err < 0)
 		return err;
 	r->in.have = 0;
-	return sd_event_add_io(r->event, &r->io, r->fd, EPOLLIN, on_io, r);
+	return sd_event_add_io(r->event, &r->io, r->sender.fd, EPOLLIN, on_io, r);
 }
 
 /* The next request, or all that wait, if they can be sent together. */
@@ -230,7 +231,7 @@ static void kick(struct receiver *r)
 
 	if (r->waiting || r->queue.ntaken || !r->queue.first)
 		return;
-	if (r->fd < 0) {
+	if (r->sender.fd < 0) {
 		read_secrets_again(r);
 		if (start_sender(r) < 0) {
 			sender_failed(r, "cannot start a sending process");
@@ -281,7 +282,7 @@ int receiver_new(struct sd_event *event, const struct receiver_opts *opts, struc
 	r->event = event;
 	r->opts = *opts;
 	r->opts.url = NULL;
-	r->fd = -1;
+	r->sender = HELPER_NONE;
 	push_queue_init(&r->queue, opts->queue_bytes, opts->queue_count);
 	r->kind = receiver_check(opts->url, opts->transport, &r->url, diag);
 	if (!r->kind)

@@ -4,19 +4,26 @@
 
 #include <curl/curl.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "base/descriptors.h"
+#include "base/helper.h"
 #include "base/utf8_clean.h"
 #include "push/confine.h"
+#include "push/kinds.h"
 #include "push/queue.h"
 
 void (*sender_test_work)(int fd);
+
+/* What the process is started with; the certificates follow. */
+struct job {
+	struct push_url url;
+	uint64_t timeout_ns, max_bytes, nca;
+	uintptr_t test_work; /* helper_number_of(sender_test_work) */
+	bool has_tenant, has_ca;
+	char tenant[TRANSPORT_TENANT_MAX + 1], token[TRANSPORT_SECRET_MAX];
+};
 
 /* ---- in the process ---- */
 
@@ -87,72 +94,84 @@ static bool serve(struct transport *t, int fd, size_t max)
 	return write_all(fd, &v, sizeof(v));
 }
 
-/* Nothing that a library prints may get into a connection. */
-static void open_null(void)
+static struct transport *new_transport(const struct job *job)
 {
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (fd >= 0 && fd < 2);
-}
-
-/*
- * The daemon handles signals in its event loop and blocks them; here the default is right, except
- * that the terminal's are the daemon's: it still needs this process for the last interval.
- */
-static void set_signals(void)
-{
-	sigset_t mask;
-
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGINT);
-	sigaddset(&mask, SIGTERM);
-	sigaddset(&mask, SIGHUP);
-	sigprocmask(SIG_SETMASK, &mask, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
-static _Noreturn void run(const struct sender_opts *opts, int fd, pid_t parent)
-{
+	const struct transport_opts opts = {
+		.tenant = job->has_tenant ? job->tenant : NULL,
+		.timeout_ns = job->timeout_ns,
+	};
+	struct transport_secrets secrets = {
+		.ca = job->has_ca ? (char *)(job + 1) : NULL,
+		.nca = job->nca,
+	};
 	struct transport *t = NULL;
 
-	(void)descriptors_close_others(0, &fd, 1);
-	open_null();
-	set_signals();
-	(void)prctl(PR_SET_NAME, "pyprofd-push");
+	memcpy(secrets.token, job->token, sizeof(secrets.token));
+	(void)transport_new(&job->url, push_kind_find(job->url.kind, NULL), &opts, &secrets, &t,
+			    NULL);
+	explicit_bzero(secrets.token, sizeof(secrets.token));
+	return t;
+}
+
+static void run(struct helper_side *side)
+{
+	struct job *job = side->ctx;
+	void (*test_work)(int) = (void (*)(int))helper_function_of(job->test_work);
+	const size_t max = job->max_bytes;
+	struct transport *t;
+
 	/* Reads the configuration of the TLS library, which is root's. */
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
-	    transport_new(opts->url, opts->kind, opts->transport, opts->secrets, &t, NULL) < 0 ||
-	    confine_sender(parent, 2 * opts->max_bytes) < 0)
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		_exit(1);
-	if (sender_test_work)
-		sender_test_work(fd);
-	while (serve(t, fd, opts->max_bytes))
+	t = new_transport(job);
+	explicit_bzero(job->token, sizeof(job->token));
+	if (!t || confine_sender(side->parent, 2 * max) < 0)
+		_exit(1);
+	if (test_work)
+		test_work(side->chan);
+	while (serve(t, side->chan, max))
 		;
-	_exit(0);
 }
 
 /* ---- in the daemon ---- */
 
-int sender_start(const struct sender_opts *opts, pid_t *ret_pid, int *ret_fd)
+static struct job *make_job(const struct sender_opts *opts, size_t *ret_size)
 {
-	_cleanup_close_ int mine = -1;
-	pid_t parent = getpid(), pid;
-	int pair[2];
+	const struct transport_secrets *secrets = opts->secrets;
+	const char *tenant = opts->transport->tenant;
+	struct job *job;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
-	mine = pair[0];
-	pid = fcntl(mine, F_SETFL, O_NONBLOCK) < 0 ? -1 : fork();
-	if (pid == 0)
-		run(opts, pair[1], parent);
-	(void)close(pair[1]);
-	if (pid < 0)
-		return -errno;
-	*ret_pid = pid;
-	*ret_fd = TAKE_FD(mine);
-	return 0;
+	*ret_size = sizeof(*job) + secrets->nca;
+	job = calloc(1, *ret_size);
+	if (!job)
+		return NULL;
+	job->url = *opts->url;
+	job->timeout_ns = opts->transport->timeout_ns;
+	job->max_bytes = opts->max_bytes;
+	job->has_tenant = tenant;
+	snprintf(job->tenant, sizeof(job->tenant), "%s", tenant ? tenant : "");
+	memcpy(job->token, secrets->token, sizeof(job->token));
+	job->has_ca = secrets->ca;
+	job->nca = secrets->nca;
+	if (secrets->ca)
+		memcpy(job + 1, secrets->ca, secrets->nca);
+	job->test_work = helper_number_of((void (*)(void))sender_test_work);
+	return job;
+}
+
+int sender_start(const struct sender_opts *opts, struct helper *ret)
+{
+	size_t size;
+	struct job *job = make_job(opts, &size);
+	int r;
+
+	*ret = HELPER_NONE;
+	if (!job)
+		return -ENOMEM;
+	r = helper_start_anew(&(struct helper_opts){.name = "pyprofd-push"}, run, job, size, ret);
+	explicit_bzero(job, size);
+	free(job);
+	return r;
 }
 
 void sender_begin(struct sender_out *out, struct push_request *const *rqs, size_t n)

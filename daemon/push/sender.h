@@ -18,8 +18,12 @@ struct sender_opts {
 	size_t max_bytes; /* of a request */
 };
 
-/* Starts the process. *ret_fd: a non-blocking socket. Returns 0 or a negative errno. */
-int sender_start(const struct sender_opts *opts, pid_t *ret_pid, int *ret_fd);
+/*
+ * Starts the process, executed anew: of the daemon's secrets it has only what it sends. Returns 0
+ * or a negative errno.
+ */
+struct helper;
+int sender_start(const struct sender_opts *opts, struct helper *ret);
 
 /* What precedes a request; path, headers and body follow. */
 struct sender_head {

@@ -130,6 +130,8 @@ int transport_check(const struct push_url *url, const struct transport_opts *opt
 	if (opts->token_file && !url->tls && !url->loopback)
 		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "use https",
 				"a token must not be sent to another machine without TLS");
+	if (opts->tenant && strlen(opts->tenant) > TRANSPORT_TENANT_MAX)
+		return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "", "the tenant is too long");
 	for (const char *p = opts->tenant; p && *p; p++)
 		if (*p < '!' || *p > '~')
 			return diag_set(diag, -EINVAL, PYP_EXIT_USAGE, "",

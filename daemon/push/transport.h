@@ -14,6 +14,7 @@
 
 #define TRANSPORT_TIMEOUT_NS UINT64_C(30000000000)
 #define TRANSPORT_SECRET_MAX 4096u
+#define TRANSPORT_TENANT_MAX 1023u
 #define TRANSPORT_CA_MAX     ((size_t)4 << 20)
 
 struct transport_opts {
@@ -23,7 +24,7 @@ struct transport_opts {
 	uint64_t timeout_ns;	/* of a request; 0: TRANSPORT_TIMEOUT_NS */
 };
 
-/* What was read from the files; plain data, so that a forked process has it. */
+/* What was read from the files */
 struct transport_secrets {
 	char token[TRANSPORT_SECRET_MAX]; /* "": none */
 	char *ca;			  /* PEM, owned; NULL: the system's */

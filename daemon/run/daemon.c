@@ -23,7 +23,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/consent.h"
+#include "base/helper.h"
 #include "base/log.h"
+#include "base/reaper.h"
 #include "continuous/continuous.h"
 #include "push/pusher.h"
 #include "run/cutter.h"
@@ -242,7 +244,7 @@ static void on_end(void *ctx, pid_t pid)
 
 /* --- the beginning --- */
 
-/* SIGCHLD must not interrupt system calls; children are reaped elsewhere. */
+/* SIGCHLD must not interrupt system calls; children are reaped by their pidfds. */
 static int block_signals(struct daemon *d)
 {
 	sigset_t mask;
@@ -267,6 +269,13 @@ static void allow_many_files(struct daemon *d)
 	(void)setrlimit(RLIMIT_NOFILE, &most);
 }
 
+static int on_child_ended(struct sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	(void)source, (void)fd, (void)revents, (void)userdata;
+	(void)reaper_pending();
+	return 0;
+}
+
 static int on_attach(struct sd_event_source *source, void *userdata);
 
 static int make_loop(struct daemon *d, struct diag *diag)
@@ -277,6 +286,10 @@ static int make_loop(struct daemon *d, struct diag *diag)
 	r = block_signals(d);
 	if (r >= 0)
 		r = sd_event_new(&d->event);
+	if (r >= 0)
+		r = reaper_fd();
+	if (r >= 0)
+		r = sd_event_add_io(d->event, NULL, r, EPOLLIN, on_child_ended, NULL);
 	for (size_t i = 0; r >= 0 && i < sizeof(signals) / sizeof(signals[0]); i++)
 		r = sd_event_add_signal(d->event, NULL, signals[i], on_signal, d);
 	if (r >= 0)
@@ -655,6 +668,7 @@ static int set_up(struct daemon *d, struct diag *diag)
 {
 	int r;
 
+	helper_prepare();
 	allow_many_files(d);
 	r = results_check(d->opts, diag);
 	if (r == 0)

@@ -3,7 +3,6 @@
 #include "run/launch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <systemd/sd-event.h>
 
 #include "base/clock.h"
+#include "base/helper.h"
 #include "base/log.h"
 
 #define TRY_US	    1000
@@ -20,8 +20,8 @@
 
 struct launch {
 	struct launch_opts opts;
-	pid_t pid;
-	int exec_fd; /* end of file after a successful exec; otherwise its errno arrives */
+	struct helper
+		child; /* its channel ends with a successful exec; otherwise its errno arrives */
 	struct sd_event_source *exec, *timer;
 	uint64_t deadline;
 	struct sessions_listener listener;
@@ -31,8 +31,9 @@ struct launch {
 	bool signalled; /* launch_signal() was called, so the child will probably end */
 };
 
-static _Noreturn void run_child(const struct launch_opts *opts, int fd)
+static void run_child(struct helper_side *side)
 {
+	const struct launch_opts *opts = side->ctx;
 	int err;
 
 	/* restore what the daemon changed */
@@ -42,7 +43,7 @@ static _Noreturn void run_child(const struct launch_opts *opts, int fd)
 	unsetenv("NOTIFY_SOCKET");
 	execvp(opts->argv[0], opts->argv);
 	err = errno;
-	if (write(fd, &err, sizeof(err)) < 0)
+	if (write(side->chan, &err, sizeof(err)) < 0)
 		_exit(126);
 	_exit(127);
 }
@@ -52,7 +53,7 @@ static _Noreturn void run_child(const struct launch_opts *opts, int fd)
 static void let_continue(struct launch *l)
 {
 	if (l->stopped)
-		kill(l->pid, SIGCONT);
+		kill(l->child.pid, SIGCONT);
 	l->stopped = false;
 }
 
@@ -91,7 +92,8 @@ static void fail_untraceable(struct launch *l, const char *hint, const char *why
 static bool has_ended(const struct launch *l, siginfo_t *info)
 {
 	info->si_pid = 0;
-	return waitid(P_PID, (id_t)l->pid, info, WEXITED | WNOHANG | WNOWAIT) == 0 && info->si_pid;
+	return waitid(P_PID, (id_t)l->child.pid, info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info->si_pid;
 }
 
 /* Errors that may disappear a millisecond later, while libraries are still being mapped. A child
@@ -141,13 +143,13 @@ static int on_try(struct sd_event_source *source, uint64_t usec, void *userdata)
 		return 0;
 	}
 	if (!l->stopped)
-		kill(l->pid, SIGSTOP);
+		kill(l->child.pid, SIGSTOP);
 	l->stopped = true;
-	r = sessions_look_stopped(l->opts.sessions, l->pid, l->begun_ns, &diag);
+	r = sessions_look_stopped(l->opts.sessions, l->child.pid, l->begun_ns, &diag);
 	if (r == -EINPROGRESS)
 		return 0;
 	if (r == 0)
-		r = sessions_attach(l->opts.sessions, l->pid, l->opts.start, NULL, &diag);
+		r = sessions_attach(l->opts.sessions, l->child.pid, l->opts.start, NULL, &diag);
 	let_continue(l);
 	if (r < 0) {
 		try_again(l, r, &diag);
@@ -190,9 +192,9 @@ static int on_exec(struct sd_event_source *source, int fd, uint32_t revents, voi
 	struct diag diag = {0};
 	int err = 0, r;
 
-	(void)revents;
+	(void)fd, (void)revents;
 	sd_event_source_set_enabled(source, SD_EVENT_OFF);
-	if (read(fd, &err, sizeof(err)) == sizeof(err)) {
+	if (helper_read(&l->child, &err, sizeof(err)) == 0) {
 		diag_set(&diag, -err, PYP_EXIT_FAILURE, "check the command",
 			 "cannot run '%.200s': %s", l->opts.argv[0], strerror(err));
 		fail(l, -err, &diag);
@@ -210,48 +212,41 @@ int launch_start(struct sd_event *event, const struct launch_opts *opts, struct 
 		 struct diag *diag)
 {
 	_cleanup_(launch_freep) struct launch *l = NULL;
-	_cleanup_close_ int child_fd = -1;
-	int fds[2], r;
+	const struct helper_opts ho = {.flags = HELPER_EXECS | HELPER_STAYS};
+	int r;
 
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
 	l->opts = *opts;
-	l->exec_fd = -1;
+	l->child = HELPER_NONE;
 	l->begun_ns = clock_monotonic_ns();
 	l->listener = (struct sessions_listener){.looked = on_looked, .ctx = l};
 	sessions_listen(opts->sessions, &l->listener);
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return diag_errno(diag, errno, "cannot start the command");
-	l->exec_fd = fds[0];
-	child_fd = fds[1];
-	r = sd_event_add_io(event, &l->exec, l->exec_fd, EPOLLIN, on_exec, l);
+	r = helper_start(&ho, run_child, &l->opts, &l->child);
+	if (r == 0)
+		r = sd_event_add_io(event, &l->exec, l->child.fd, EPOLLIN, on_exec, l);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot start the command");
-	l->pid = fork();
-	if (l->pid < 0)
-		return diag_errno(diag, errno, "cannot start the command");
-	if (l->pid == 0)
-		run_child(opts, child_fd);
 	*ret = TAKE_PTR(l);
 	return 0;
 }
 
 pid_t launch_pid(const struct launch *l)
 {
-	return l->pid;
+	return l->child.pid;
 }
 
 void launch_signal(struct launch *l, int signo)
 {
 	/* only launch_free() reaps the child, so the pid is valid until then */
-	kill(l->pid, signo);
+	kill(l->child.pid, signo);
 	l->signalled = true;
 }
 
 static void wait_end(const struct launch *l, int ms)
 {
-	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, l->pid, 0);
+	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, l->child.pid, 0);
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};
 
 	if (pidfd >= 0)
@@ -274,13 +269,13 @@ static void log_end(const struct launch *l, const siginfo_t *info)
 	const char *name = l->opts.argv[0];
 
 	if (info->si_code != CLD_EXITED)
-		log_warning("'%.200s' (pid %d) was ended by signal %d (%s)", name, l->pid,
+		log_warning("'%.200s' (pid %d) was ended by signal %d (%s)", name, l->child.pid,
 			    info->si_status, strsignal(info->si_status));
 	else if (info->si_status != 0)
-		log_warning("'%.200s' (pid %d) ended with status %d", name, l->pid,
+		log_warning("'%.200s' (pid %d) ended with status %d", name, l->child.pid,
 			    info->si_status);
 	else
-		log_info("'%.200s' (pid %d) ended with status 0", name, l->pid);
+		log_info("'%.200s' (pid %d) ended with status 0", name, l->child.pid);
 }
 
 void launch_free(struct launch *l)
@@ -289,14 +284,14 @@ void launch_free(struct launch *l)
 
 	if (!l)
 		return;
-	if (l->pid > 0 && has_ended(l, &info)) {
+	if (l->child.pid > 0 && has_ended(l, &info)) {
 		if (l->attached)
 			log_end(l, &info);
-		waitpid(l->pid, NULL, WNOHANG);
-	} else if (l->pid > 0 && !l->signalled) {
-		log_warning("'%.200s' (pid %d) continues to run", l->opts.argv[0], l->pid);
+		waitpid(l->child.pid, NULL, WNOHANG);
+	} else if (l->child.pid > 0 && !l->signalled) {
+		log_warning("'%.200s' (pid %d) continues to run", l->opts.argv[0], l->child.pid);
 	}
 	stop_attempts(l);
-	closep(&l->exec_fd);
+	closep(&l->child.fd);
 	free(l);
 }

@@ -195,6 +195,14 @@ static bool is_waiting(struct looking *l)
 /* False: the timer cannot be set, so it would wait forever. */
 static bool wait_on(struct looking *l)
 {
+	const struct inspect *in = l->tracee->inspect;
+
+	/* An inspector that was killed is replaced by one with another descriptor. */
+	if (l->step == LOOKING_PLANNING &&
+	    (!l->io || sd_event_source_get_io_fd(l->io) != inspect_fd(in))) {
+		l->io = sd_event_source_disable_unref(l->io);
+		return await(l, inspect_fd(in), inspect_deadline(in));
+	}
 	return l->step != LOOKING_SAMPLING || sample_on(l);
 }
 

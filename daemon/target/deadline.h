@@ -29,6 +29,10 @@
  */
 int deadline_run(pid_t pid, int (*fn)(void *job), void **job, void (*release)(void *job));
 
+/* Make all later calls in this process call fn directly, without a limit: it is a helper that
+ * others wait for with a deadline. */
+void deadline_off(void);
+
 /* Enable deadlines in a forked child. Call it there before any other function. */
 void deadline_here(void);
 

@@ -187,11 +187,6 @@ bool target_alive(const struct target *t); /* the process exists and is not a zo
 int target_maps_parse(const char *text, size_t size, struct target_maps *ret, struct diag *diag);
 int target_maps_read(const struct target *t, struct target_maps *ret, struct diag *diag);
 void target_maps_deinit(struct target_maps *maps);
-/*
- * Unmaps this process's own shared memory, such as rings, which contain data of other targets. Adds
- * the bytes that remain mapped to *ret_size.
- */
-int target_unmap_shared(uint64_t *ret_size);
 /* The code mapping that contains address. -ENOENT: none. Pure. */
 int target_maps_code(const struct target_maps *maps, uint64_t address, struct native_code *ret);
 

@@ -8,18 +8,18 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/helper.h"
 #include "probe/probe.h"
 #include "verify/cache.h"
 #include "verify/measure.h"
-#include "verify/separate.h"
 
 #define LIMIT_NS UINT64_C(8000000000)
 
 struct calibration {
 	unsigned int shares; /* owners in addition to the first */
-	struct separate process;
+	struct helper helper;
 	bool done;
-	struct cost cost, answer;
+	struct cost cost, received;
 };
 
 /* Number of initial measurements, and their time limit. A later one weighs as if it were one more. */
@@ -43,24 +43,31 @@ static struct cost learn_cost(const struct verify_opts *o)
 	return c;
 }
 
-static void helper_main(const struct verify_opts *o, int out)
+static void run(struct helper_side *side)
 {
+	const struct verify_opts *o = side->ctx;
 	struct cost c = learn_cost(o);
 
 	cache_store_cost(o, &c);
 	probe_end();
-	/* one message, smaller than PIPE_BUF */
-	if (write(out, &c, sizeof(c)) != sizeof(c))
+	if (write(side->chan, &c, sizeof(c)) != sizeof(c))
 		_exit(1);
 }
 
 struct calibration *calibration_start(const struct verify_opts *opts)
 {
 	_cleanup_(calibration_freep) struct calibration *c = calloc(1, sizeof(*c));
+	const struct helper_opts ho = {
+		.flags = HELPER_STDIO,
+		.limit_ns = LIMIT_NS,
+		.fds = {opts->target ? opts->target->pidfd : -1},
+		.nfds = 1,
+	};
 
-	if (!c || separate_start(&c->process, opts, helper_main, LIMIT_NS) < 0)
+	if (!c)
 		return NULL;
-	return TAKE_PTR(c);
+	c->helper = HELPER_NONE;
+	return helper_start(&ho, run, (void *)opts, &c->helper) == 0 ? TAKE_PTR(c) : NULL;
 }
 
 struct calibration *calibration_share(struct calibration *c)
@@ -74,24 +81,28 @@ void calibration_free(struct calibration *c)
 {
 	if (!c || (c->shares && c->shares--))
 		return;
-	separate_end(&c->process, false);
+	helper_end(&c->helper);
 	free(c);
 }
 
 bool calibration_wait(struct calibration *c, int ms)
 {
-	struct pollfd p = {.fd = c->process.from, .events = POLLIN};
+	struct pollfd p = {.fd = c->helper.fd, .events = POLLIN};
 	int r;
 
 	if (c->done)
 		return true;
 	(void)poll(&p, 1, ms);
-	r = separate_receive(&c->process, &c->answer, sizeof(c->answer));
+	r = helper_read(&c->helper, &c->received, sizeof(c->received));
 	if (r == -EINPROGRESS)
 		return false;
-	c->cost = r == 0 ? c->answer : c->cost;
 	c->done = true;
-	separate_end(&c->process, r == 0);
+	if (r == 0) {
+		c->cost = c->received;
+		helper_leave(&c->helper); /* it is about to exit */
+	} else {
+		helper_end(&c->helper);
+	}
 	return true;
 }
 

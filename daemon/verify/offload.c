@@ -9,18 +9,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/helper.h"
 #include "base/reaper.h"
 #include "base/utf8_clean.h"
 #include "probe/probe.h"
 #include "verify/scratch.h"
-#include "verify/separate.h"
 #include "verify/verify.h"
 
 /* Interval of checking whether the helper's own children have ended, ns */
 #define STUCK_CHECK_NS 100000000L
 
 struct offload {
-	struct separate process;
+	struct helper helper;
 	unsigned char answer[sizeof(struct verify_result)];
 };
 
@@ -37,19 +37,19 @@ static void wait_for_stuck(void)
 		(void)nanosleep(&(struct timespec){.tv_nsec = STUCK_CHECK_NS}, NULL);
 }
 
-static void helper_main(const struct verify_opts *o, int out)
+static void run(struct helper_side *side)
 {
+	const struct verify_opts *o = side->ctx;
 	struct verify_result v;
 
 	if (offload_test_helper) {
-		offload_test_helper(o, out);
-		return;
+		offload_test_helper(o, side->chan);
+		_exit(0);
 	}
 	memset(&v, 0, sizeof(v));
 	verify_run(o, &v);
 	probe_end();
-	/* one message, smaller than PIPE_BUF */
-	if (write(out, &v, sizeof(v)) != sizeof(v))
+	if (write(side->chan, &v, sizeof(v)) != sizeof(v))
 		_exit(1);
 	wait_for_stuck();
 }
@@ -59,15 +59,22 @@ static void helper_main(const struct verify_opts *o, int out)
 int offload_start(const struct verify_opts *opts, struct offload **ret, struct diag *diag)
 {
 	_cleanup_(offload_freep) struct offload *o = calloc(1, sizeof(*o));
+	/* the target's pidfd, which shows that the pid was not used again */
+	const struct helper_opts ho = {
+		.flags = HELPER_STDIO,
+		.limit_ns = offload_limit_ns,
+		.fds = {opts->target ? opts->target->pidfd : -1},
+		.nfds = 1,
+	};
 	int r;
 
 	if (!o)
 		return diag_errno(diag, ENOMEM, "cannot start a process");
-	o->process.from = -1;
+	o->helper = HELPER_NONE;
 	r = reaper_check(SCRATCH_STUCK_MAX, diag);
 	if (r < 0)
 		return r;
-	r = separate_start(&o->process, opts, helper_main, offload_limit_ns);
+	r = helper_start(&ho, run, (void *)opts, &o->helper);
 	if (r < 0)
 		return diag_errno(diag, -r, "cannot start a process");
 	*ret = TAKE_PTR(o);
@@ -78,18 +85,18 @@ void offload_free(struct offload *o)
 {
 	if (!o)
 		return;
-	separate_end(&o->process, false);
+	helper_end(&o->helper);
 	free(o);
 }
 
 int offload_fd(const struct offload *o)
 {
-	return o->process.from;
+	return o->helper.fd;
 }
 
 uint64_t offload_deadline(const struct offload *o)
 {
-	return o->process.deadline_ns;
+	return o->helper.deadline_ns;
 }
 
 /* ---- the answer -------------------------------------------------------------------------- */
@@ -138,27 +145,33 @@ static void not_run(struct verify_result *ret, const char *reason)
 	snprintf(ret->reason, sizeof(ret->reason), "%s", reason);
 }
 
-/* What to return for an answer that is complete, or for the error of separate_receive(). True: it is right. */
+/* What to return for a complete answer, or the error of receiving it. True: it is right. */
 static bool judge(const struct offload *o, int r, struct verify_result *ret)
 {
+	char ending[HELPER_ENDING], reason[sizeof(ret->reason)];
+
 	if (r == 0 && take_answer(o, ret))
 		return true;
 	if (r == 0)
 		not_run(ret, "the process of the self-test sent an invalid answer");
-	else if (r == -ETIMEDOUT)
-		not_run(ret, "the process of the self-test timed out");
-	else
-		not_run(ret, "the process of the self-test was killed");
+	if (r == 0)
+		return false;
+	snprintf(reason, sizeof(reason), "the process of the self-test %s",
+		 helper_ending(&o->helper, ending));
+	not_run(ret, reason);
 	return false;
 }
 
 bool offload_poll(struct offload *o, struct verify_result *ret)
 {
-	int r = separate_receive(&o->process, o->answer, sizeof(o->answer));
+	int r = helper_read(&o->helper, o->answer, sizeof(o->answer));
 
 	if (r == -EINPROGRESS)
 		return false;
-	/* after an answer, it ends by itself, or is counted: see wait_for_stuck() */
-	separate_end(&o->process, judge(o, r, ret));
+	/* it ends by itself, or is counted: see wait_for_stuck() */
+	if (judge(o, r, ret))
+		helper_leave(&o->helper);
+	else
+		helper_end(&o->helper);
 	return true;
 }

@@ -16,16 +16,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/helper.h"
 #include "base/reaper.h"
 #include "target/deadline.h"
 #include "verify/scratch_priv.h"
@@ -204,7 +203,7 @@ static int open_null(struct scratch_job *j, struct diag *diag)
 
 static int open_pipes(struct scratch_job *j, struct scratch *s, struct diag *diag)
 {
-	int in[2], out[2], leash[2];
+	int in[2], out[2];
 
 	if (pipe2(in, O_CLOEXEC) < 0)
 		return diag_errno(diag, errno, "cannot create a pipe");
@@ -214,10 +213,6 @@ static int open_pipes(struct scratch_job *j, struct scratch *s, struct diag *dia
 		return diag_errno(diag, errno, "cannot create a pipe");
 	j->out = out[1];
 	s->out = out[0];
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, leash) < 0)
-		return diag_errno(diag, errno, "cannot create a socket pair");
-	j->leash = leash[1];
-	s->leash = leash[0];
 	return 0;
 }
 
@@ -229,18 +224,9 @@ static void job_deinit(struct scratch_job *j)
 	closep(&j->in);
 	closep(&j->out);
 	closep(&j->null);
-	closep(&j->leash);
 }
 
 /* ---- starting ---------------------------------------------------------------------------- */
-
-static int signals_default(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	return sigprocmask(SIG_SETMASK, &none, NULL);
-}
 
 /* Wait until fd is readable or closed. -ETIMEDOUT. */
 static int wait_readable(const struct scratch *s, int fd)
@@ -292,16 +278,14 @@ static int receive_report(struct scratch *s, struct diag *diag)
 
 static int launch(struct scratch_job *j, struct scratch *s, struct diag *diag)
 {
-	j->parent = getpid();
-	s->keeper = fork();
-	if (s->keeper == 0) {
-		(void)signals_default();
-		scratch_keep(j);
-	}
-	if (s->keeper < 0) {
-		s->keeper = 0;
-		return diag_errno(diag, errno, "cannot start a process");
-	}
+	struct helper keeper;
+	int r = helper_start(&(struct helper_opts){.name = "pyprofd-keeper", .flags = HELPER_EXECS},
+			     scratch_keep, j, &keeper);
+
+	if (r < 0)
+		return diag_errno(diag, -r, "cannot start a process");
+	s->keeper = keeper.pid;
+	s->leash = keeper.fd;
 	return 0;
 }
 
@@ -313,8 +297,7 @@ int scratch_start(const struct scratch_opts *o, struct scratch *ret, struct diag
 						      .mnt = -1,
 						      .in = -1,
 						      .out = -1,
-						      .null = -1,
-						      .leash = -1};
+						      .null = -1};
 	int err;
 
 	*ret = (struct scratch){.in = -1, .out = -1, .leash = -1, .pidfd = -1};
@@ -341,8 +324,7 @@ int scratch_start(const struct scratch_opts *o, struct scratch *ret, struct diag
 		return err;
 	/* Close the scratch process's ends, otherwise its end would not be seen. */
 	job_deinit(&j);
-	j = (struct scratch_job){
-		.exe = -1, .root = -1, .mnt = -1, .in = -1, .out = -1, .null = -1, .leash = -1};
+	j = (struct scratch_job){.exe = -1, .root = -1, .mnt = -1, .in = -1, .out = -1, .null = -1};
 	return receive_report(ret, diag);
 }
 

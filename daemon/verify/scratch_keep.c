@@ -37,9 +37,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/call_filter.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/helper.h"
 #include "target/proc.h"
 
 /*
@@ -66,24 +68,24 @@ static int lift(int *fd)
 	return *fd;
 }
 
-static int close_others(const struct scratch_job *j)
+static int close_others(const struct scratch_job *j, int leash)
 {
-	const int keep[] = {j->exe, j->root, j->mnt, j->leash, j->target ? j->target->pidfd : -1};
+	const int keep[] = {j->exe, j->root, j->mnt, leash, j->target ? j->target->pidfd : -1};
 
 	return descriptors_close_others(3, keep, sizeof(keep) / sizeof(*keep));
 }
 
 /* Set the interpreter's descriptors 0, 1 and 2, and close all that the keeper does not need. */
-static int arrange_files(struct scratch_job *j)
+static int arrange_files(struct scratch_job *j, int *leash)
 {
-	int *const all[] = {&j->exe, &j->root, &j->mnt, &j->leash, &j->in, &j->out, &j->null};
+	int *const all[] = {&j->exe, &j->root, &j->mnt, leash, &j->in, &j->out, &j->null};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (*all[i] >= 0 && lift(all[i]) < 0)
 			return -errno;
 	if (dup2(j->in, 0) < 0 || dup2(j->out, 1) < 0 || dup2(j->null, 2) < 0)
 		return -errno;
-	return close_others(j);
+	return close_others(j, *leash);
 }
 
 /* ---- the command line of a program started by the dynamic linker -------------------------- */
@@ -211,7 +213,7 @@ static int enter_read_only(void)
 static int enter_places(const struct scratch_job *j, enum scratch_stage *at)
 {
 	*at = SCRATCH_ISOLATE;
-	/* no IPC namespace, as no IPC call is allowed (scratch_calls.c) */
+	/* no IPC namespace, as no IPC call is allowed (base/call_filter.c) */
 	if (unshare(CLONE_NEWPID | CLONE_NEWNET) < 0)
 		return -errno;
 	*at = SCRATCH_FILES;
@@ -248,20 +250,16 @@ static bool limit_all(void)
 }
 
 /*
- * alive: becomes readable if the keeper ends before the death signal is set.
- *
  * If the target has a pid namespace, its /proc has no "self" for this process. Then the linker gets
  * the program's directory from LD_ORIGIN_PATH, for libraries next to it ($ORIGIN).
  */
-static _Noreturn void become_interpreter(struct scratch_job *j, int alive)
+static void become_interpreter(struct helper_side *side)
 {
+	struct scratch_job *j = side->ctx;
 	char *const env[] = {(char *)"LC_ALL=C", (char *)"PYTHON_JIT=0",
 			     j->origin[0] ? j->origin : NULL, NULL};
-	struct pollfd p = {.fd = alive, .events = POLLIN};
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || poll(&p, 1, 0) != 0)
-		_exit(126);
-	if (!limit_all() || scratch_allow_calls() < 0)
+	if (!limit_all() || call_filter_install(CALL_FILTER_SCRATCH) < 0)
 		_exit(125);
 	(void)syscall(SYS_execveat, j->exe, "", j->argv, env, AT_EMPTY_PATH);
 	_exit(127);
@@ -269,19 +267,16 @@ static _Noreturn void become_interpreter(struct scratch_job *j, int alive)
 
 /* ---- the keeper -------------------------------------------------------------------------- */
 
-static int prepare(struct scratch_job *j)
+static int prepare(struct scratch_job *j, int *leash)
 {
 	int fd, r;
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
-	/* the parent ended before the death signal was set */
-	if (getppid() != j->parent)
-		_exit(1);
 	(void)setpgid(0, 0);
 	r = scratch_group_join(j->group);
 	if (r == 0)
-		r = arrange_files(j);
+		r = arrange_files(j, leash);
 	if (r < 0)
 		return r;
 	/* Make it the first process that is killed if memory runs out. */
@@ -293,12 +288,12 @@ static int prepare(struct scratch_job *j)
 	return 0;
 }
 
-static int isolate(struct scratch_job *j, enum scratch_stage *at, int *listener)
+static int isolate(struct scratch_job *j, int *leash, enum scratch_stage *at, int *listener)
 {
 	int r;
 
 	*at = SCRATCH_PREPARE;
-	r = prepare(j);
+	r = prepare(j, leash);
 	*at = SCRATCH_ARGS;
 	if (r == 0 && j->linked)
 		r = add_linker_args(j);
@@ -322,20 +317,14 @@ static int isolate(struct scratch_job *j, enum scratch_stage *at, int *listener)
 	return scratch_watch_threads(listener);
 }
 
+/* Its channel stays open until the keeper ends. */
 static pid_t start_interpreter(struct scratch_job *j)
 {
-	int alive[2];
-	pid_t pid;
+	struct helper interpreter;
+	int r = helper_start(&(struct helper_opts){.flags = HELPER_EXECS}, become_interpreter, j,
+			     &interpreter);
 
-	if (pipe2(alive, O_CLOEXEC) < 0)
-		return -errno;
-	pid = fork();
-	if (pid == 0) {
-		(void)close(alive[1]);
-		become_interpreter(j, alive[0]);
-	}
-	/* alive[1] stays open until the keeper ends */
-	return pid < 0 ? -errno : pid;
+	return r < 0 ? r : interpreter.pid;
 }
 
 /* Wait until the interpreter has ended. Kill it when the daemon closes the leash or the time is
@@ -371,20 +360,20 @@ static void supervise(pid_t pid, int leash, int listener)
 	(void)waitpid(pid, NULL, 0);
 }
 
-_Noreturn void scratch_keep(struct scratch_job *j)
+void scratch_keep(struct helper_side *side)
 {
+	struct scratch_job *j = side->ctx;
 	struct scratch_report report;
 	int listener = -1;
 
-	report.pid = isolate(j, &report.stage, &listener);
+	report.pid = isolate(j, &side->chan, &report.stage, &listener);
 	if (report.pid == 0) {
 		report.stage = SCRATCH_FORK;
 		report.pid = start_interpreter(j);
 	}
 	/* These are the interpreter's, and its exit must close its output. */
 	(void)close_range(0, 2, 0);
-	if (write(j->leash, &report, sizeof(report)) != sizeof(report) || report.pid < 0)
+	if (write(side->chan, &report, sizeof(report)) != sizeof(report) || report.pid < 0)
 		_exit(1);
-	supervise(report.pid, j->leash, listener);
-	_exit(0);
+	supervise(report.pid, side->chan, listener);
 }

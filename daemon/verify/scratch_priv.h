@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Private interface between the daemon's side of a scratch process (scratch.c), its keeper
- * (scratch_keep.c) and its system call filters (scratch_calls.c)
+ * (scratch_keep.c) and the filter of its threads (scratch_calls.c)
  */
 #ifndef PYPROF_VERIFY_SCRATCH_PRIV_H
 #define PYPROF_VERIFY_SCRATCH_PRIV_H
@@ -46,11 +46,8 @@ struct scratch_job {
 	int root; /* the target's root directory, if it is not ours */
 	int mnt;  /* its mount namespace, likewise */
 	int in, out, null;
-	int leash;    /* socket to the daemon: carries struct scratch_report; closing it ends
-		       * both processes */
-	pid_t parent; /* pid of the keeper's parent */
-	bool drop;    /* change to uid and gid, which are not ours */
-	bool linked;  /* started by the dynamic linker: the keeper completes argv */
+	bool drop;   /* change to uid and gid, which are not ours */
+	bool linked; /* started by the dynamic linker: the keeper completes argv */
 	uid_t uid;
 	gid_t gid;
 	const struct scratch_group *group; /* borrowed */
@@ -60,21 +57,22 @@ struct scratch_job {
 	char origin[PATH_MAX + 32]; /* LD_ORIGIN_PATH=…, see become_interpreter() */
 };
 
-/* The keeper: forks the interpreter, reports, and supervises it. */
-_Noreturn void scratch_keep(struct scratch_job *job);
+/*
+ * The keeper: forks the interpreter, reports, and supervises it. Its context is a struct
+ * scratch_job; its channel carries a struct scratch_report, and the end of the channel ends both
+ * processes.
+ */
+struct helper_side;
+void scratch_keep(struct helper_side *side);
 
 /* Does the path's base name start like a Python interpreter's? */
 bool scratch_is_python(const char *path);
 
 /*
- * Permanent system call filters for this process and its children. Both return 0 or a negative
- * errno, and need no_new_privs.
- *
- * scratch_watch_threads: each start of a thread waits for an answer on *ret_listener.
- * scratch_allow_calls: only calls that an interpreter needs to start and compute are allowed.
+ * Installs a permanent filter in this process and its children, which needs no_new_privs: each
+ * start of a thread waits for an answer on *ret_listener. Returns 0 or a negative errno.
  */
 int scratch_watch_threads(int *ret_listener);
-int scratch_allow_calls(void);
 /* Answer one start of a thread. *started: number of those allowed; there is a small limit. */
 void scratch_answer_thread(int listener, unsigned int *started);
 

@@ -106,7 +106,7 @@ static void half(int chan)
 
 Test(inspect, crashes)
 {
-	attach_fails(crash, 5, "crashed");
+	attach_fails(crash, 5, "was killed by SIGSEGV");
 }
 
 /* The process ends after its stacks were read: nothing is left that could be freed again. */

@@ -144,12 +144,12 @@ static unsigned int helpers(void)
 /*
  * The process that measures the probes' cost shares the daemon's quota and is not the load of this
  * test. It also runs if costs measured earlier are known, and then no answer waits for it. The other
- * helpers hold the probes, and read the target's memory.
+ * helpers hold the probes, read the target's memory, and fork helpers.
  */
 static void wait_for_costs(void)
 {
 	free(ctl_ok(&d, "snapshot", "-f", "json", NULL));
-	for (; helpers() > 2; patience_step())
+	for (; helpers() > 3; patience_step())
 		cr_assert(!patience_over(), "a helper has not ended");
 }
 

@@ -13,6 +13,7 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
+#include "base/helper.h"
 #include "harness/daemon.h"
 #include "harness/patience.h"
 #include "harness/push_server.h"
@@ -587,16 +588,15 @@ Test(push, sender_is_confined)
 				       .transport = &transport,
 				       .secrets = &secrets,
 				       .max_bytes = 1 << 20};
-	int fd, number = -1;
-	pid_t pid;
+	struct helper h;
+	int number = -1;
 
 	sender_test_work = report_forbidden;
-	assert_ok(sender_start(&so, &pid, &fd));
-	assert_ok(fcntl(fd, F_SETFL, 0));
-	cr_assert_eq(read(fd, &number, sizeof(number)), sizeof(number));
+	assert_ok(sender_start(&so, &h));
+	assert_ok(fcntl(h.fd, F_SETFL, 0));
+	cr_assert_eq(read(h.fd, &number, sizeof(number)), sizeof(number));
 	cr_assert_eq(number, 0, "call %d of try_forbidden()", number);
-	close(fd);
-	waitpid(pid, NULL, 0);
+	helper_end(&h);
 }
 #endif
 

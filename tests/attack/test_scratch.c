@@ -390,7 +390,7 @@ static int keeper_reached = -1;
 /* The keeper is a child of doctor and supervises the interpreter, as the same user. */
 static void reach_keeper(struct attack *a, pid_t doctor)
 {
-	pid_t keeper = attack_child_of(doctor), pid;
+	pid_t keeper = attack_child_of(doctor, ATTACK_KEEPER), pid;
 	int status = 0;
 
 	cr_assert(keeper > 0, "no keeper");

@@ -88,7 +88,8 @@ static void read_groups(struct attack *a, pid_t doctor)
 	FILE *f;
 
 	(void)a;
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", attack_child_of(attack_child_of(doctor)));
+	snprintf(path, sizeof(path), "/proc/%d/cgroup",
+		 attack_child_of(attack_child_of(doctor, ATTACK_KEEPER), NULL));
 	f = fopen(path, "re");
 	cr_assert(f, "no interpreter");
 	groups[fread(groups, 1, sizeof(groups) - 1, f)] = '\0';

@@ -51,6 +51,12 @@ code 'no error on overflow: use parse_* of base/parse.h' \
 code 'runs a shell' '(^|[^a-zA-Z0-9_.>])(popen|system)[[:space:]]*\(' "$@"
 code 'exit() outside main.c' '(^|[^a-zA-Z0-9_])exit[[:space:]]*\(' "$@"
 
+# Helper processes have what base/helper.h promises only if nothing else forks.
+# shellcheck disable=SC2046
+set -- $(list 'daemon/*.c' 'cli/*.c' | grep -v '/base/helper_side\.c$')
+code 'forks beside base/helper.c: use helper_start()' \
+	'(^|[^a-zA-Z0-9_])(v?fork|clone3?)[[:space:]]*\(' "$@"
+
 # Every source file has the licence identifier.
 # shellcheck disable=SC2046
 set -- $(list '*.c' '*.h' '*.py' '*.sh' Makefile)

@@ -255,9 +255,24 @@ void attack_private_mounts(struct attack *a)
 	attack_must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "private mounts");
 }
 
-pid_t attack_child_of(pid_t pid)
+static bool is_named(long pid, const char *name)
 {
 	char path[64], text[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
+	f = fopen(path, "re");
+	if (f && !fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	if (f)
+		fclose(f);
+	text[strcspn(text, "\n")] = '\0';
+	return !name || strcmp(text, name) == 0;
+}
+
+pid_t attack_child_of(pid_t pid, const char *name)
+{
+	char path[64], text[512] = "", *at = text, *end;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
@@ -266,5 +281,8 @@ pid_t attack_child_of(pid_t pid)
 		text[0] = '\0';
 	if (f)
 		fclose(f);
-	return (pid_t)strtol(text, NULL, 10);
+	for (long child; (child = strtol(at, &end, 10)) > 0; at = end)
+		if (is_named(child, name))
+			return (pid_t)child;
+	return 0;
 }

@@ -59,8 +59,9 @@ void attack_end(struct attack *a);
 bool attack_printed(const struct attack *a, const char *word);
 /* Path of a file in the directory; valid for the next seven calls. */
 const char *attack_path(const struct attack *a, const char *name);
-/* The first child of a process; 0 if it has none. */
-pid_t attack_child_of(pid_t pid);
+/* The first child of a process, or the first with this name; 0 if there is none. */
+#define ATTACK_KEEPER "pyprofd-keeper"
+pid_t attack_child_of(pid_t pid, const char *name);
 
 /* For prepare(), which runs in the target: exit the process unless ok. */
 void attack_must(bool ok, const char *what);

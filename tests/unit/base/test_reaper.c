@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/patience.h"
 #include "harness/test.h"
 
 static pid_t spawn(bool stays)
@@ -63,19 +64,39 @@ Test(reaper, what_does_not_end_is_counted)
 	check_no_leaks();
 }
 
-/* A child that ends by itself is counted until then, and not killed. */
-Test(reaper, is_awaited)
+/* A child that ends by itself is counted until then, after a grace, and not killed. */
+Test(reaper, is_kept)
 {
-	pid_t ends = spawn(false), stays = spawn(true);
+	pid_t stays = spawn(true);
 
-	reaper_await(ends, 1000);
-	cr_assert(is_reaped(ends) && reaper_pending() == 0);
-	reaper_await(stays, 10);
+	reaper_keep(stays);
 	cr_assert_eq(reaper_pending(), 1);
+	while (reaper_check(1, NULL) == 0)
+		cr_assert(!patience_over());
+	assert_err(reaper_check(1, NULL), -EBUSY);
+	assert_ok(reaper_check(2, NULL));
 	cr_assert(kill(stays, 0) == 0);
 	assert_ok(kill(stays, SIGKILL));
 	while (reaper_pending())
 		sched_yield();
 	cr_assert(is_reaped(stays));
+	assert_ok(reaper_check(1, NULL));
 	check_no_leaks();
+}
+
+/* After a fork, the list is the parent's. */
+Test(reaper, of_another_process)
+{
+	pid_t stays = spawn(true), other;
+	int status = 0;
+
+	reaper_keep(stays);
+	other = fork();
+	if (other == 0)
+		_exit(reaper_pending() ? 1 : 0);
+	cr_assert_eq(waitpid(other, &status, 0), other);
+	cr_assert_eq(status, 0);
+	assert_ok(kill(stays, SIGKILL));
+	while (reaper_pending())
+		sched_yield();
 }
