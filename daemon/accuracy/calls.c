@@ -88,8 +88,7 @@ static double residual_by_marks(const struct evidence *e, const struct evidence_
 {
 	const struct evidence_marked *m = &e->progress.marked;
 
-	return residual(calls, m->marks, m->marks2,
-			fmax(N_LEAST, calls_windows_marked(e)));
+	return residual(calls, m->marks, m->marks2, fmax(N_LEAST, calls_windows_marked(e)));
 }
 
 double calls_factor_by_marks(const struct evidence *e, double *ret_error, double *ret_common)
@@ -112,15 +111,16 @@ double calls_factor_by_marks(const struct evidence *e, double *ret_error, double
 struct calls_own calls_own(const struct calls_row *r, const struct calls_given *g)
 {
 	const double hit = g->times * g->hit_ns, taken = g->times * r->taken, n = r->intervals;
-	const double left = r->cpu - taken - cost_each(hit) * n;
-	const double own = left > 0 ? cost_undisturbed(cost_cold(hit), n, left, 1) : left;
+	const double left = r->cpu - taken, rest = left - cost_each(hit) * n;
+	const double own = rest > 0 ? cost_undisturbed(cost_cold(hit), n, rest, 1) : rest;
+	const double slowdown = fmax(0, left) - fmax(0, own);
 
 	/*
 	 * See cost.h: all of that may be wrong. Of short intervals, `own` is less wrong than what is left; but as the
 	 * cost of hits is wrong everywhere in the same direction, they are not to decide.
 	 */
 	return (struct calls_own){
-		own, hypot(hypot(hypot(COST_APART, g->error) * taken, COST_DIFFER * (left - own)),
+		own, hypot(hypot(hypot(COST_APART, g->error) * taken, COST_DIFFER * slowdown),
 			   cost_cold_error(cost_cold(hit), n, fmax(0, own)))};
 }
 

@@ -112,8 +112,8 @@ static void sum_contexts(const struct rest_given *g, const struct calls_given *g
 	}
 }
 
-static void weigh(const struct rest_given *g, const struct calls_estimate *calls,
-		  struct context *v, double *factor)
+static void weigh(const struct rest_given *g, const struct calls_estimate *calls, struct context *v,
+		  double *factor)
 {
 	for (uint32_t i = 0; i < g->e->n; i++) {
 		const uint32_t parent = g->tree->parents[i], at = g->callers[i];
@@ -131,8 +131,8 @@ static void weigh(const struct rest_given *g, const struct calls_estimate *calls
 		of_quotient = g->period_ns / (v[i].samples + g->period_ns) +
 			      square(v[i].error / v[i].own);
 		rest = of_chance * of_quotient / (of_chance + of_quotient);
-		factor[i] = (of_quotient * before + of_chance * quotient) /
-			    (of_chance + of_quotient);
+		factor[i] =
+			(of_quotient * before + of_chance * quotient) / (of_chance + of_quotient);
 		v[i].left = fmin(1, (rest + v[i].left * (mine - of_chance)) / mine);
 	}
 }
@@ -159,10 +159,9 @@ static void set_variances(const struct rest_given *g, const struct calls_estimat
 	for (uint32_t f = 0; f < g->nfuncs; f++) {
 		const struct sums *s = &sums[f];
 
-		variance[f] =
-			s->calls > 0 ? calls_variance(g->e, calls, f, s->factor / s->calls,
-						      s->left / s->calls)
-				     : calls_variance(g->e, calls, f, calls->factor, 1);
+		variance[f] = s->calls > 0 ? calls_variance(g->e, calls, f, s->factor / s->calls,
+							    s->left / s->calls)
+					   : calls_variance(g->e, calls, f, calls->factor, 1);
 	}
 }
 

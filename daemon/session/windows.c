@@ -48,7 +48,7 @@
  * WHOLE_APART times as long: it delays one request in some hundred.
  */
 #define STALL_NS      1.0e6
-#define WHOLE_APART   150.0
+#define WHOLE_APART   250.0
 #define WHOLE_NS      100e6 /* what its probes may take per CPU */
 #define LEAST_PER_S   2.0   /* for a share of at most SHARE_NS */
 #define SHARE_NS      1e6

@@ -448,8 +448,8 @@ static void read_windows(struct reader *r, struct evidence *e)
 static void read_marks(struct reader *r, struct evidence_progress *p)
 {
 	struct evidence_marked *m = &p->marked;
-	double *const values[] = {&p->shown,	 &p->cpu_before, &m->total, &m->all_marks,
-				  &m->all_calls, &m->calls.sum, &m->marks, &m->calls.square,
+	double *const values[] = {&p->shown,	 &p->cpu_before,   &m->total, &m->all_marks,
+				  &m->all_calls, &m->calls.sum,	   &m->marks, &m->calls.square,
 				  &m->marks2,	 &m->calls.product};
 
 	read_key(r, "marks");

@@ -270,9 +270,9 @@ Test(progress, by_hand)
 	e.nfuncs = 1;
 	e.windows = 2;
 	e.size = 1;
-	cr_assert_float_eq(
-		variance_of(&e, &(struct calls_estimate){.factor = 1, .by_marks = true}, 0),
-		913.581293, 1e-5);
+	cr_assert_float_eq(variance_of(&e, &(struct calls_estimate){.factor = 1, .by_marks = true},
+				       0),
+			   913.581293, 1e-5);
 }
 
 /* What is missing for it to be known */

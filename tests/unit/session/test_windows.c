@@ -446,14 +446,14 @@ Test(windows, whole_ones_end)
 	cr_assert_eq(act_at(&w, 501000000, false, true), WINDOWS_CUT);
 	cr_assert_eq(act_at(&w, 501000001, false, true), WINDOWS_CLOSE);
 	cr_assert_eq(act_at(&w, 900000, true, true), WINDOWS_CLOSE, "its records have ended it");
-	/* The next one is 150 times as long later; others may come before. */
+	/* The next one is 250 times as long later; others may come before. */
 	windows_closed(&w, 2 * NS, 1000000, 10000000);
 	w.length_ns = 1000000;
-	windows_opened(&w, 2 * NS + 1499999999);
+	windows_opened(&w, 2 * NS + 2499999999);
 	cr_assert(!w.whole);
-	windows_closed(&w, 2 * NS + 1499999999, 1000000, 0);
+	windows_closed(&w, 2 * NS + 2499999999, 1000000, 0);
 	w.length_ns = 1000000;
-	windows_opened(&w, 2 * NS + 1500000000);
+	windows_opened(&w, 2 * NS + 2500000000);
 	cr_assert(w.whole);
 	/* A stretch has no end to go on after. */
 	w = open_window(0);
