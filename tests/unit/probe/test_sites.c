@@ -139,12 +139,33 @@ Test(sites, of_c_functions)
 	cr_assert_eq(s.n, PYP_MAX_SITES);
 	s = probe_sites_of(&plan, 0, PROBE_SITES_ALL);
 	cr_assert_eq(s.n, PYP_MAX_SITES + 2);
-	cr_assert_eq(s.offsets[PYP_MAX_SITES], 0x9000);
-	cr_assert_eq(PYP_COOKIE_SITE(s.cookies[PYP_MAX_SITES + 1]), PYP_MAX_SITES + 1);
-	cr_assert_eq(PYP_COOKIE_KIND(s.cookies[PYP_MAX_SITES + 1]), PYP_SITE_C_LEAVE);
+	for (uint32_t i = 0; i < s.n; i++) {
+		const unsigned int kind = PYP_COOKIE_KIND(s.cookies[i]),
+				   site = PYP_COOKIE_SITE(s.cookies[i]);
+
+		cr_assert_eq(site == PYP_MAX_SITES, s.offsets[i] == 0x9000);
+		cr_assert_eq(site == PYP_MAX_SITES + 1, kind == PYP_SITE_C_LEAVE);
+	}
 	probe_native_sites(&plan, native);
 	cr_assert(native[PYP_MAX_SITES].reg == 12 && native[PYP_MAX_SITES].deref);
 	cr_assert_eq(native[PYP_MAX_SITES].disp, -8);
+}
+
+/* Calls and returns come last, as the kernel sets breakpoints one after the other. */
+Test(sites, calls_come_last)
+{
+	static const uint8_t kinds[] = {PYP_SITE_ENTER, PYP_SITE_LEAVE, PYP_SITE_YIELD,
+					PYP_SITE_ENTER, PYP_SITE_THROW, PYP_SITE_LEAVE};
+	static const uint64_t order[] = {0x1020, 0x1040, 0x1010, 0x1050, 0x1000, 0x1030};
+	struct plan plan = {.nsites = sizeof(kinds)};
+	struct probe_sites s;
+
+	for (unsigned int i = 0; i < sizeof(kinds); i++)
+		plan.sites[i] = (struct plan_site){.offset = 0x1000 + 16 * i, .kind = kinds[i]};
+	s = probe_sites_of(&plan, 0, PROBE_SITES_ALL);
+	cr_assert_eq(s.n, sizeof(kinds));
+	for (uint32_t i = 0; i < s.n; i++)
+		cr_assert_eq(s.offsets[i], order[i], "%u", i);
 }
 
 /* The maximum number of sites and marks of a plan fits into the kernel's map. */

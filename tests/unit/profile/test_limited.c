@@ -375,7 +375,7 @@ Test(limited, hits_that_took_longer)
 {
 	const struct cost cost = {.known = true, .before = {100, 100}, .after = {100, 100}};
 	struct profile *p = limited_new();
-	double got, intervals = 0;
+	double got, all, intervals = 0;
 	struct calls_row rows[2] = {{.cpu = 0}};
 
 	for (int k = 0; k < 2; k++) {
@@ -410,11 +410,11 @@ Test(limited, hits_that_took_longer)
 	}
 	rows[0].intervals += intervals;
 	got = factor_of(p, 2, &cost);
-	cr_assert_float_eq(got,
-			   calls_estimate(&p->evidence, &(struct calls_given){rows, 2, 200, 2, 0.1,
-									      LIMITED_PERIOD})
-				   .factor,
-			   1e-3 * got);
+	all = calls_estimate(&p->evidence,
+			     &(struct calls_given){rows, 2, 200, 2, 0.1, LIMITED_PERIOD})
+		      .factor;
+	/* All samples are in one context, which windows have seen less than that. Twice the cost once more: 2.6 times. */
+	cr_assert(got > all && got < 1.5 * all, "%g of %g", got, all);
 	limited_drop(p);
 }
 
