@@ -162,7 +162,7 @@ uint64_t confine_capabilities(void)
 	return (uint64_t)caps[1].effective << 32 | caps[0].effective;
 }
 
-static int keep_capabilities(uint64_t keep)
+int confine_keep_capabilities(uint64_t keep)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct caps[2] = {{0}};
@@ -186,7 +186,7 @@ int confine(const struct confine *c, int parent)
 	if (r == 0 && c->own_user)
 		r = become_own_user();
 	if (r == 0)
-		r = keep_capabilities(c->caps);
+		r = confine_keep_capabilities(c->caps);
 	/* changing the user resets both */
 	if (r == 0 && (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0))
 		r = -errno;

@@ -27,5 +27,7 @@ int confine(const struct confine *c, int parent);
 
 /* The capabilities in effect, as bits 1 << CAP_… */
 uint64_t confine_capabilities(void);
+/* Gives up all others. Returns 0 or a negative errno. */
+int confine_keep_capabilities(uint64_t keep);
 
 #endif

@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/confine.h"
+#include "base/descriptors.h"
 
 /* The words of its command line: this, and its capabilities in hexadecimal digits. */
 #define NAME	    "pyprofd-helpers"
@@ -35,12 +36,7 @@ struct request {
 	uint32_t given;
 };
 
-#define DESCRIPTORS (2 + HELPER_FDS)
-
-union control {
-	char bytes[CMSG_SPACE(DESCRIPTORS * sizeof(int))];
-	struct cmsghdr align;
-};
+_Static_assert(2 + HELPER_FDS <= DESCRIPTORS_SENT, "a request fits in a message");
 
 /* ---- functions as numbers ---------------------------------------------------------------- */
 
@@ -91,30 +87,6 @@ static _Noreturn void become_helper(struct request *rq, const int *fds)
 
 /* ---- in the zygote ----------------------------------------------------------------------- */
 
-/* Returns the number of descriptors, or -1 at the daemon's end. */
-static int receive(struct request *rq, int fds[DESCRIPTORS])
-{
-	union control control;
-	struct iovec iov = {rq, sizeof(*rq)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	struct cmsghdr *c;
-	size_t n;
-
-	if (recvmsg(REQUESTS_FD, &msg, MSG_CMSG_CLOEXEC) != sizeof(*rq))
-		return -1;
-	c = CMSG_FIRSTHDR(&msg);
-	if (!c || c->cmsg_type != SCM_RIGHTS)
-		return -1;
-	n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	if (n != 2 + (size_t)__builtin_popcount(rq->given) || n > DESCRIPTORS)
-		return -1;
-	memcpy(fds, CMSG_DATA(c), n * sizeof(int));
-	return (int)n;
-}
-
 /* The child is the daemon's, which reaps it; nothing here waits for it. */
 static int32_t fork_sibling(struct request *rq, const int *fds)
 {
@@ -127,12 +99,12 @@ static int32_t fork_sibling(struct request *rq, const int *fds)
 
 static bool serve(void)
 {
-	int fds[DESCRIPTORS], n;
+	int fds[DESCRIPTORS_SENT], n;
 	struct request rq;
 	int32_t answer;
 
-	n = receive(&rq, fds);
-	if (n < 0)
+	n = descriptors_receive(REQUESTS_FD, &rq, sizeof(rq), fds);
+	if (n < 0 || n != 2 + __builtin_popcount(rq.given))
 		return false;
 	answer = fork_sibling(&rq, fds);
 	for (int i = 0; i < n; i++)
@@ -155,22 +127,6 @@ static bool is_expected(void)
 	       peer.pid == the_daemon;
 }
 
-/* What root gets by executing a file is more than what the daemon has. */
-static int take_capabilities(uint64_t caps)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {{0}};
-
-	if (syscall(SYS_capget, &head, data) < 0)
-		return -errno;
-	for (int i = 0; i < 2; i++) {
-		data[i].permitted &= (uint32_t)(caps >> (32 * i));
-		data[i].effective = data[i].permitted;
-		data[i].inheritable = 0;
-	}
-	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
-}
-
 static _Noreturn void zygote_main(const char *caps)
 {
 	if (!is_expected()) {
@@ -178,8 +134,9 @@ static _Noreturn void zygote_main(const char *caps)
 		_exit(2);
 	}
 	(void)prctl(PR_SET_NAME, NAME);
+	/* What root gets by executing a file is more than what the daemon has. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
-	    take_capabilities(strtoull(caps, NULL, 16)) < 0)
+	    confine_keep_capabilities(strtoull(caps, NULL, 16)) < 0)
 		_exit(1);
 	while (serve())
 		;
@@ -304,23 +261,6 @@ int zygote_start(void)
 	return 0;
 }
 
-static int send_request(struct request *rq, const int *fds, size_t n)
-{
-	union control control = {{0}};
-	struct iovec iov = {rq, sizeof(*rq)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = CMSG_SPACE(n * sizeof(*fds))};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(n * sizeof(*fds));
-	memcpy(CMSG_DATA(c), fds, n * sizeof(*fds));
-	return sendmsg(mine.requests, &msg, MSG_NOSIGNAL) == sizeof(*rq) ? 0 : -errno;
-}
-
 /* The pid, or a negative errno. A zygote that does not answer is replaced by the next request. */
 static int32_t receive_answer(void)
 {
@@ -341,7 +281,7 @@ pid_t zygote_fork(const struct helper_opts *o, helper_fn run, int chan, int job,
 {
 	struct request rq = {
 		.opts = *o, .run = zygote_number_of((void (*)(void))run), .size = size};
-	int fds[DESCRIPTORS] = {chan, job}, r;
+	int fds[DESCRIPTORS_SENT] = {chan, job}, r;
 	size_t n = 2;
 
 	for (size_t i = 0; i < o->nfds; i++) {
@@ -352,6 +292,6 @@ pid_t zygote_fork(const struct helper_opts *o, helper_fn run, int chan, int job,
 	}
 	r = zygote_start();
 	if (r == 0)
-		r = send_request(&rq, fds, n);
+		r = descriptors_send(mine.requests, &rq, sizeof(rq), fds, n);
 	return r == 0 ? receive_answer() : r;
 }

@@ -22,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/helper.h"
 #include "base/priority.h"
 #include "probe/uprobe_event.h"
@@ -193,29 +194,13 @@ static void job_spawn(struct job *j)
 
 #define DESCRIPTORS 3
 
-union control {
-	char bytes[CMSG_SPACE(DESCRIPTORS * sizeof(int))];
-	struct cmsghdr align;
-};
-
 /* Returns 0 and a job; -1 if the owner has ended. */
 static int receive(int requests, struct job *j)
 {
-	union control control;
-	struct iovec iov = {&j->m, sizeof(j->m)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	struct cmsghdr *c;
-	int fds[DESCRIPTORS];
+	int fds[DESCRIPTORS_SENT];
 
-	if (recvmsg(requests, &msg, MSG_CMSG_CLOEXEC) != sizeof(j->m))
+	if (descriptors_receive(requests, &j->m, sizeof(j->m), fds) != DESCRIPTORS)
 		return -1;
-	c = CMSG_FIRSTHDR(&msg);
-	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(fds)))
-		return -1;
-	memcpy(fds, CMSG_DATA(c), sizeof(fds));
 	j->prog_fd = fds[0];
 	j->file = fds[1];
 	j->end = fds[2];
@@ -313,20 +298,9 @@ __attribute__((destructor)) static void end_at_exit(void)
 /* prog_fd -1: none; another descriptor is sent in its place, because a request has three. */
 static int send_request(struct message *m, int prog_fd, int file, int end)
 {
-	union control control = {{0}};
 	const int fds[DESCRIPTORS] = {prog_fd < 0 ? end : prog_fd, file, end};
-	struct iovec iov = {m, sizeof(*m)};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(fds));
-	memcpy(CMSG_DATA(c), fds, sizeof(fds));
-	return sendmsg(mine.process.fd, &msg, MSG_NOSIGNAL) == sizeof(*m) ? 0 : -errno;
+	return descriptors_send(mine.process.fd, m, sizeof(*m), fds, DESCRIPTORS);
 }
 
 /* Signals that arrive meanwhile are handled or blocked, and the wait continues. */
