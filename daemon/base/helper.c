@@ -23,49 +23,55 @@
 
 /* ---- start ------------------------------------------------------------------------------- */
 
-static int open_channel(unsigned int flags, int ends[2])
+static void forget(struct helper *h)
+{
+	closep(&h->fd);
+	*h = HELPER_NONE;
+}
+
+/* Our end is in *ret, which has no process yet. */
+static int open_channel(unsigned int flags, struct helper *ret, int *ret_theirs)
 {
 	const int type = flags & HELPER_PACKETS ? SOCK_SEQPACKET : SOCK_STREAM;
-	int err;
+	int ends[2], err;
 
+	*ret = HELPER_NONE;
 	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
+	ret->fd = ends[0];
+	*ret_theirs = ends[1];
 	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0)
 		return 0;
 	err = -errno;
-	(void)close(ends[0]);
-	(void)close(ends[1]);
+	forget(ret);
 	return err;
 }
 
-static void set_deadline(struct helper *h, uint64_t limit_ns)
+/* pid: of the new process, or a negative errno */
+static int started(struct helper *h, pid_t pid, uint64_t limit_ns)
 {
+	if (pid < 0) {
+		forget(h);
+		return pid;
+	}
+	h->pid = pid;
 	h->limit_ns = limit_ns;
 	h->deadline_ns = limit_ns ? clock_monotonic_ns() + limit_ns : UINT64_MAX;
+	return 0;
 }
 
 int helper_start(const struct helper_opts *o, helper_fn run, void *ctx, struct helper *ret)
 {
-	_cleanup_close_ int ours = -1, theirs = -1;
+	_cleanup_close_ int theirs = -1;
 	struct helper_side side = {.ctx = ctx};
-	int ends[2], r = open_channel(o->flags, ends);
-	pid_t pid;
+	int r = open_channel(o->flags, ret, &theirs);
 
-	*ret = HELPER_NONE;
 	if (r < 0)
 		return r;
-	ours = ends[0];
-	theirs = ends[1];
 	side.chan = theirs;
 	for (size_t i = 0; i < HELPER_FDS; i++)
 		side.fds[i] = i < o->nfds ? o->fds[i] : -1;
-	pid = helper_side_fork(o, &side, run);
-	if (pid < 0)
-		return pid;
-	ret->pid = pid;
-	ret->fd = TAKE_FD(ours);
-	set_deadline(ret, o->limit_ns);
-	return 0;
+	return started(ret, helper_side_fork(o, &side, run), o->limit_ns);
 }
 
 /* A file in memory: no limit of a socket's buffer applies, and the zygote need not read it. */
@@ -88,23 +94,13 @@ static int write_job(const void *job, size_t size)
 int helper_start_anew(const struct helper_opts *o, helper_fn run, const void *job, size_t size,
 		      struct helper *ret)
 {
-	_cleanup_close_ int ours = -1, theirs = -1, file = -1;
-	int ends[2], r = open_channel(o->flags, ends);
-	pid_t pid;
+	_cleanup_close_ int theirs = -1, file = -1;
+	int r = open_channel(o->flags, ret, &theirs);
 
-	*ret = HELPER_NONE;
 	if (r < 0)
 		return r;
-	ours = ends[0];
-	theirs = ends[1];
 	file = write_job(job, size);
-	pid = file < 0 ? file : zygote_fork(o, run, theirs, file, size);
-	if (pid < 0)
-		return pid;
-	ret->pid = pid;
-	ret->fd = TAKE_FD(ours);
-	set_deadline(ret, o->limit_ns);
-	return 0;
+	return started(ret, file < 0 ? file : zygote_fork(o, run, theirs, file, size), o->limit_ns);
 }
 
 void helper_prepare(void)
@@ -142,12 +138,6 @@ int helper_read(struct helper *h, void *message, size_t size)
 }
 
 /* ---- end --------------------------------------------------------------------------------- */
-
-static void forget(struct helper *h)
-{
-	closep(&h->fd);
-	*h = HELPER_NONE;
-}
 
 void helper_end(struct helper *h)
 {
@@ -209,6 +199,15 @@ static bool has_changed(const struct helper *h, siginfo_t *info)
 		(void)poll(NULL, 0, 1);
 	} while (clock_monotonic_ns() < h->deadline_ns && clock_monotonic_ns() < until);
 	return false;
+}
+
+int helper_killed_by(const struct helper *h)
+{
+	siginfo_t info = {0};
+	const bool killed = h->pid > 0 && has_changed(h, &info) &&
+			    (info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
+
+	return killed ? info.si_status : 0;
 }
 
 const char *helper_ending(const struct helper *h, char out[HELPER_ENDING])

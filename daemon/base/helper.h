@@ -70,5 +70,7 @@ void helper_leave(struct helper *h);
  */
 #define HELPER_ENDING 96u
 const char *helper_ending(const struct helper *h, char out[HELPER_ENDING]);
+/* The signal that killed it; 0: none. To be called likewise. */
+int helper_killed_by(const struct helper *h);
 
 #endif

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -281,14 +282,10 @@ static int too_late(struct diag *diag)
 }
 
 /* A signal that a program gets for its own errors */
-static bool is_crash(const char *ending)
+static bool is_crash(int signal)
 {
-	static const char *const signals[] = {"SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE"};
-
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (strstr(ending, signals[i]))
-			return true;
-	return false;
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL ||
+	       signal == SIGFPE;
 }
 
 /*
@@ -298,16 +295,15 @@ static bool is_crash(const char *ending)
 static bool restart(struct inspect *in)
 {
 	struct helper inspector = in->inspector, opener = in->opener;
+	const int signal = helper_killed_by(&inspector);
 	char ending[HELPER_ENDING];
 	int r;
 
-	helper_ending(&inspector, ending);
-	if (strncmp(ending, "was killed", 10) != 0 || is_crash(ending) ||
-	    in->restarts == RESTARTS_MAX)
+	if (!signal || is_crash(signal) || in->restarts == RESTARTS_MAX)
 		return false;
 	in->restarts++;
 	log_warning("process %d: the process that inspects it %s; it is started again",
-		    (int)in->tid, ending);
+		    (int)in->tid, helper_ending(&inspector, ending));
 	/* before the old ones are closed, so that no descriptor gets the same number */
 	in->inspector = in->opener = HELPER_NONE;
 	r = launch(in);
@@ -343,13 +339,15 @@ static int broken(const struct inspect *in, int err, struct diag *diag)
 				"the target's files may be damaged or malicious",
 				"the process that inspects the target sent an invalid "
 				"answer");
-	if (err == -EPIPE && is_crash(helper_ending(&in->inspector, ending)))
+	if (err == -EPIPE && is_crash(helper_killed_by(&in->inspector)))
 		return diag_set(diag, err, PYP_EXIT_UNTRACEABLE,
 				"the target's files may be damaged or malicious",
-				"the process that inspects the target %s", ending);
+				"the process that inspects the target %s",
+				helper_ending(&in->inspector, ending));
 	if (err == -EPIPE)
 		return diag_set(diag, err, PYP_EXIT_FAILURE, "try again",
-				"the process that inspects the target %s", ending);
+				"the process that inspects the target %s",
+				helper_ending(&in->inspector, ending));
 	return diag_errno(diag, -err, "cannot inspect the target");
 }
 
