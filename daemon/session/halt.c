@@ -79,7 +79,7 @@ static void halted(struct tracee *t)
 
 bool tracee_settles(const struct tracee *t)
 {
-	return t->pace.again || (t->reference && t->state == SESSION_ATTACHED && t->has_started);
+	return t->pace.again || (t->reference && t->has_started);
 }
 
 /* While nothing is recorded, an exec is not seen. */

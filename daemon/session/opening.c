@@ -506,7 +506,7 @@ void tracee_refer_again(struct tracee *t)
 	if (!is_sampled_beside(t) || t->samples_before >= AFTER_LEAST ||
 	    (double)overhead < PACE_COST * (double)own)
 		return;
-	t->refer_next_ns = t->refer_end_ns = 0;
+	t->refer_end_ns = 0;
 	(void)reference_begin(t->target, t->python, &t->reference);
 }
 
@@ -514,16 +514,14 @@ void tracee_refer_again_turn(struct tracee *t)
 {
 	const uint64_t now = tracee_now();
 
-	if (!t->refer_end_ns && !reference_is_ready(t->reference))
-		return;
 	if (!t->refer_end_ns) {
+		if (!reference_is_ready(t->reference))
+			return;
 		t->refer_end_ns = now + REFERENCE_NS;
-		t->refer_next_ns = now + REFERENCE_TURN_NS;
 		(void)tracee_refer(t);
-	} else if (now < t->refer_end_ns && now >= t->refer_next_ns) {
-		t->refer_next_ns = now + REFERENCE_TURN_NS;
-		tracee_refer_turn(t, now);
-	} else if (now >= t->refer_end_ns) {
+	} else if (now < t->refer_end_ns) {
+		tracee_refer_turn(t, now); /* it knows when it is due */
+	} else {
 		if (tracee_unchanged(t))
 			t->samples_before += reference_take(t->reference, t->profile);
 		reference_free(TAKE_PTR(t->reference));

@@ -112,11 +112,11 @@ struct tracee {
 	uint64_t known_ns, known_cpu_ns; /* the same when attaching began, or it was forked */
 	bool no_calls;	    /* no call was seen, though it used 1 s of CPU time since then */
 	uint64_t period_ns; /* of samples */
-	struct reference *reference;	      /* while it is being opened, or after a stop: */
-	uint64_t refer_end_ns, refer_next_ns; /* when it ends, 0: not begun; is to turn */
-	struct survey *survey;		      /* the same */
-	struct probe *loading;		      /* the same; becomes `probe` */
-	struct workers *workers;	      /* the same; NULL: unknown */
+	struct reference *reference; /* while it is being opened; after a stop until: */
+	uint64_t refer_end_ns;	     /* 0: it has not begun */
+	struct survey *survey;	     /* while it is being opened */
+	struct probe *loading;	     /* the same; becomes `probe` */
+	struct workers *workers;     /* the same; NULL: unknown */
 	struct forecast forecast;
 	struct selftest *selftest; /* while it is verified */
 	bool prepared;		   /* see tracee_prepare; if true: */

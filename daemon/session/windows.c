@@ -43,9 +43,9 @@
 
 #define WINDOWS_PER_S 12.5
 /*
- * A window delays what the program does by what its probes take, which may be this much per CPU: with 2.5 ms, the
- * slowest of a hundred requests to a service took 1.4 times as long. A whole window may take more, so that there is none for
- * WHOLE_APART times as long: it delays one request in some hundred.
+ * A window delays what the program does by what its probes take, which may be this much per CPU: with
+ * 2.5 ms, the slowest of a hundred requests to a service took 1.4 times as long. A whole window may take
+ * more, so that there is none for WHOLE_APART times as long: it delays one request in some hundred.
  */
 #define STALL_NS      1.0e6
 #define WHOLE_APART   250.0
