@@ -36,16 +36,6 @@ static char *dir, pid[16];
 
 /* ---- a daemon with secrets ---- */
 
-static void put(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "we");
-
-	cr_assert(f);
-	fputs(text, f);
-	fclose(f);
-	assert_ok(chmod(path, 0400));
-}
-
 static const char *in_dir(char out[128], const char *name)
 {
 	snprintf(out, 128, "%s/%s", dir, name);
@@ -59,8 +49,8 @@ static void launch(void)
 
 	dir = temp_dir_new();
 	push_server_certificate(dir, "listener");
-	put(in_dir(http, "http"), HTTP_TOKEN "\n");
-	put(in_dir(push, "push"), PUSH_TOKEN "\n");
+	file_put_secret(in_dir(http, "http"), HTTP_TOKEN "\n");
+	file_put_secret(in_dir(push, "push"), PUSH_TOKEN "\n");
 	assert_ok(chmod(in_dir(key, "listener.key"), 0400));
 	push_server_start(&server, dir, "200", NULL);
 	traced_ready(&t, pid, traced_newest().exe, "run.py", "busy_empty", "3600", NULL);
@@ -409,8 +399,8 @@ Test(helpers, have_users_of_the_range_that_is_reserved)
 	assert_ok(unshare(CLONE_NEWNS));
 	assert_ok(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
 	dir = temp_dir_new();
-	put(in_dir(passwd, "passwd"),
-	    "root:x:0:0::/:/bin/sh\npyprofd-helper:x:1900000000:0::/:/\n");
+	file_put_secret(in_dir(passwd, "passwd"),
+			"root:x:0:0::/:/bin/sh\npyprofd-helper:x:1900000000:0::/:/\n");
 	assert_ok(chmod(passwd, 0444));
 	assert_ok(mount(passwd, "/etc/passwd", NULL, MS_BIND, NULL));
 	temp_dir_remove(dir);

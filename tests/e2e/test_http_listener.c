@@ -39,16 +39,6 @@ static const char *in_dir(char path[96], const char *name)
 	return path;
 }
 
-static void put(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "w");
-
-	cr_assert(f);
-	fputs(text, f);
-	fclose(f);
-	assert_ok(chmod(path, 0400));
-}
-
 /* In the test's directory. */
 static void make_certificate(void)
 {
@@ -83,7 +73,7 @@ static void make_files(void)
 	snprintf(dir, sizeof(dir), "/tmp/pyprof-http-XXXXXX");
 	temp_dir_make(dir);
 	make_certificate();
-	put(in_dir(token_file, "token"), TOKEN "\n");
+	file_put_secret(in_dir(token_file, "token"), TOKEN "\n");
 }
 
 /* Start the daemon, with a token and TLS or without both, and find its port. */
@@ -239,7 +229,7 @@ Test(http_listener, refused)
 	pyprofd_fails(&d, 2, "belong together", "--http", "localhost:0", "--http-cert", cert, NULL);
 	pyprofd_fails(&d, 1, "cannot serve the HTTP listener", "--http", "localhost:0",
 		      "--http-cert", token_file, "--http-key", key, NULL);
-	put(in_dir(other, "short"), "0123456789abcdef\n");
+	file_put_secret(in_dir(other, "short"), "0123456789abcdef\n");
 	pyprofd_fails(&d, 2, "less than 128 bits", "--http", "localhost:0", "--http-token-file",
 		      other, NULL);
 	assert_ok(chmod(token_file, 0440));
@@ -356,7 +346,7 @@ static void write_config(const char *path)
 		 "    tls_config: {ca_file: %s, server_name: localhost}\n"
 		 "    static_configs: [{targets: ['%s']}]\n",
 		 SCRAPE, token_file, cert, strstr(base, "://") + 3);
-	put(path, text);
+	file_put_secret(path, text);
 }
 
 static void prometheus_start(void)
@@ -548,7 +538,7 @@ static void check_promtool(void)
 		cr_assert(CURL(&text, "/metrics", "-H", "Accept: text/plain") == 200);
 		cr_assert(strstr(text, "pyprofd_call_duration_seconds_bucket"), "%s", text);
 		*strrchr(text, '\n') = '\0'; /* the status */
-		put(in_dir(path, i ? "second" : "first"), text);
+		file_put_secret(in_dir(path, i ? "second" : "first"), text);
 		free(text);
 		snprintf(command, sizeof(command), "promtool check metrics < %s", path);
 		text = tool_run((const char *const[]){"sh", "-c", command, NULL});

@@ -220,6 +220,16 @@ char *file_text(const char *path, size_t *ret_size)
 	return fd < 0 ? NULL : fd_text(fd, ret_size);
 }
 
+void file_put_secret(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "we");
+
+	cr_assert(f);
+	fputs(text, f);
+	fclose(f);
+	assert_ok(chmod(path, 0400));
+}
+
 void ran_free(struct ran *r)
 {
 	free(r->out);

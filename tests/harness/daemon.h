@@ -102,6 +102,8 @@ json_t *ctl_target_at_rest(const struct pyprofd *d, size_t i);
 const char *pyprofd_file(const struct pyprofd *d, const char *name, char *out, size_t size);
 /* Contents of a file, NUL-terminated; NULL if it does not exist. */
 char *file_text(const char *path, size_t *ret_size);
+/* Writes a file that only its owner may read, as secrets have to be. */
+void file_put_secret(const char *path, const char *text);
 /* The pid of a process that has just ended */
 pid_t pid_of_nobody(void);
 const char *pid_text(char out[16], pid_t pid);

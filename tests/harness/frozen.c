@@ -223,28 +223,16 @@ static uint32_t read_count(struct reader *r, const char *key)
 	return (uint32_t)read_number(r, r->bad ? 0 : (uint64_t)(r->end - r->at));
 }
 
-/* The rest of the line, in the snapshot's arena */
-static const char *read_line(struct reader *r, struct snapshot *s)
+/* What comes before the next `end`, which is passed, in the snapshot's arena */
+static const char *read_until(struct reader *r, struct snapshot *s, char end)
 {
-	const char *feed = r->bad ? NULL : memchr(r->at, '\n', (size_t)(r->end - r->at));
-	const char *line = feed ? snapshot_strn(s, r->at, (size_t)(feed - r->at)) : NULL;
+	const char *at = r->bad ? NULL : memchr(r->at, end, (size_t)(r->end - r->at));
+	const char *text = at ? snapshot_strn(s, r->at, (size_t)(at - r->at)) : NULL;
 
-	r->bad |= !line;
-	if (line)
-		r->at = feed + 1;
-	return line;
-}
-
-/* One word is longer than a number may be. */
-static const char *read_file(struct reader *r, struct snapshot *s)
-{
-	const char *blank = r->bad ? NULL : memchr(r->at, ' ', (size_t)(r->end - r->at));
-	const char *file = blank ? snapshot_strn(s, r->at, (size_t)(blank - r->at)) : NULL;
-
-	r->bad |= !file;
-	if (file)
-		r->at = blank + 1;
-	return file;
+	r->bad |= !text;
+	if (text)
+		r->at = at + 1;
+	return text;
 }
 
 static void *room_for(struct reader *r, struct snapshot *s, uint32_t n, size_t size)
@@ -318,8 +306,8 @@ static void read_func(struct reader *r, struct snapshot *s, struct snapshot_func
 	truth->samples[1] = read_u64(r);
 	truth->calls = read_double(r);
 	fn->firstlineno = (int32_t)read_number(r, INT32_MAX);
-	fn->filename = read_file(r, s);
-	fn->name = read_line(r, s);
+	fn->filename = read_until(r, s, ' ');
+	fn->name = read_until(r, s, '\n');
 }
 
 static void read_funcs(struct reader *r, struct frozen *f, const struct has *has)
